@@ -4,7 +4,7 @@ use ralph_core::attempt::AgentErrorKind;
 use serde::Serialize;
 
 use super::event::{AgentEvent, AgentFailure};
-use super::infer_failure::{AgentExit, ExitContext, FinalRecord, infer_agent_failure};
+use super::infer_failure::{AgentExit, ExitContext, FinalRecord, infer_failure};
 use super::limit_reset::LimitReset;
 use super::parser::RecordCounts;
 use super::registry::Agent;
@@ -122,7 +122,7 @@ impl AttemptSummaryBuilder {
             return Some(AgentFailure::new(AgentErrorKind::Format, message));
         }
         let context = ExitContext { format, exit, stderr: "", stray_line: "", final_record: self.final_record };
-        infer_agent_failure(agent, &context).or_else(|| failure_from_exit(exit))
+        infer_failure(agent, &context).or_else(|| failure_from_exit(exit))
     }
 }
 

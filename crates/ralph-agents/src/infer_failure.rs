@@ -56,12 +56,7 @@ pub struct ExitContext<'a> {
 
 /// Returns the failure, if the exit or stderr indicates one. Does not check for an output without any record, which is
 /// a format error.
-pub fn infer_failure(agent: &dyn Agent, context: &ExitContext<'_>) -> Option<(AgentErrorKind, String)> {
-    infer_agent_failure(agent, context).map(|AgentFailure { kind, message }| (kind, message))
-}
-
-/// Same as [`infer_failure`], for callers in this crate.
-pub(super) fn infer_agent_failure(agent: &dyn Agent, context: &ExitContext<'_>) -> Option<AgentFailure> {
+pub fn infer_failure(agent: &dyn Agent, context: &ExitContext<'_>) -> Option<AgentFailure> {
     match context.exit {
         AgentExit::Code(0) | AgentExit::Unknown => {
             let is_cut_off = context.format.has_final_record() && context.final_record == FinalRecord::Awaited;
@@ -109,7 +104,7 @@ mod tests {
             stray_line: "",
             final_record: FinalRecord::Seen,
         };
-        infer_agent_failure(agent, &context).map(|failure| failure.kind)
+        infer_failure(agent, &context).map(|failure| failure.kind)
     }
 
     #[test] // spec: L5, A4
@@ -137,7 +132,7 @@ mod tests {
                 stray_line,
                 final_record: FinalRecord::Awaited,
             };
-            infer_agent_failure(goose, &context).map(|failure| failure.kind)
+            infer_failure(goose, &context).map(|failure| failure.kind)
         };
         let missing = "error: No provider configured. Run 'goose configure' first.";
         assert_eq!(infer_kind(missing, AgentExit::Code(1)), Some(AgentErrorKind::Auth));
@@ -170,6 +165,6 @@ mod tests {
             stray_line: "",
             final_record,
         };
-        assert_eq!(infer_agent_failure(codex, &context).map(|failure| failure.kind), Some(AgentErrorKind::Crash));
+        assert_eq!(infer_failure(codex, &context).map(|failure| failure.kind), Some(AgentErrorKind::Crash));
     }
 }

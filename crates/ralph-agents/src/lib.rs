@@ -52,7 +52,7 @@ pub use attempt_summary::{AttemptError, AttemptSummary, AttemptSummaryBuilder};
 pub use claim_feed::feed_claim_finder;
 pub use classify::{is_lost_session_message, kind_from_stderr_line};
 pub use display_lines::DisplayLines;
-pub use event::{AgentErrorKind, AgentEvent};
+pub use event::{AgentErrorKind, AgentEvent, AgentFailure};
 pub use filter_server::serve_filter;
 pub use filtered_reader::FilteredReader;
 pub use infer_failure::{AgentExit, ExitContext, FinalRecord, infer_failure};

@@ -1,4 +1,4 @@
-//! The one shape of every error that a user sees: message, causes, hints, and the exit code.
+//! The error type of all commands: message, causes, hints, and the exit code.
 use std::error::Error;
 use std::fmt::{self, Display};
 
@@ -16,7 +16,7 @@ use ralph_store::StoreError;
 
 use crate::hints;
 
-/// An error on its way to the user.
+/// An error as the user sees it.
 #[derive(Debug)]
 pub struct CommandError {
     pub message: String,
@@ -39,8 +39,8 @@ impl CommandError {
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
-            // Some errors quote their cause.
-            if !causes.last().is_some_and(|told| told.ends_with(&text)) {
+            // Some errors already contain the text of their cause.
+            if !causes.last().is_some_and(|previous| previous.ends_with(&text)) {
                 causes.push(text);
             }
             source = cause.source();
@@ -48,12 +48,12 @@ impl CommandError {
         Self { message: error.to_string(), causes, hints: Vec::new(), exit_code }
     }
 
-    /// Something about the call itself is wrong.
+    /// Creates an error about invalid arguments.
     pub fn usage_error(message: impl Display) -> Self {
         Self::from_message(exit_code::USAGE_ERROR, message)
     }
 
-    /// Something that a run needs is missing.
+    /// Creates an error about something that is missing or unusable before a run starts.
     pub fn preflight_error(message: impl Display) -> Self {
         Self::from_message(exit_code::PREFLIGHT_FAILED, message)
     }
@@ -93,7 +93,7 @@ fn exit_code_of_kind(kind: ErrorKind) -> u8 {
     }
 }
 
-/// Errors of the lower layers reach the user as a use case would report them.
+/// Converts errors of lower layers through `AppError`, so that they get its exit codes and hints.
 macro_rules! from_lower_layer {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for CommandError {

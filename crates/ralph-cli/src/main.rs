@@ -1,4 +1,4 @@
-//! The `ralph` binary. Only here does the process end.
+//! The `ralph` binary. The process exits only here.
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -99,7 +99,12 @@ pub enum EventKind {
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
     /// A timer that the rules started has expired.
-    TimerFired { timer: LoopTimer },
+    TimerFired {
+        timer: LoopTimer,
+        /// For how long the activity that the timer watches has been quiet; `None` if it watches none.
+        #[serde(default)]
+        quiet_ms: Option<u64>,
+    },
     /// A signal asked the run to stop.
     Interrupted { signal: StopSignal },
     /// Another process sent a command.

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::LoopTimer;
 use crate::budget::{Budget, BudgetUsage, BudgetView, ScopedBudget};
 use crate::role_duty::RoleDuty;
 
@@ -85,6 +86,25 @@ fn default_repeating_ms() -> u64 {
 
 fn default_handshake_ms() -> u64 {
     AttemptTimeouts::default().handshake_ms
+}
+
+impl AttemptTimeouts {
+    /// Returns for how long a timer that has expired runs again. Silence counts from the last output. An agent that has
+    /// reported no repeated request for half of the limit may be working on a long answer.
+    #[must_use]
+    pub fn timer_extension(&self, timer: LoopTimer, quiet_ms: Option<u64>) -> Option<u64> {
+        let quiet_ms = quiet_ms?;
+        match timer {
+            LoopTimer::Silence { .. } => self.silence_ms.checked_sub(quiet_ms).filter(|left| *left > 0),
+            LoopTimer::Repeating { .. } => Some(self.repeating_ms / 2).filter(|half| quiet_ms > *half),
+            LoopTimer::Iteration { .. }
+            | LoopTimer::AfterResult { .. }
+            | LoopTimer::Handshake { .. }
+            | LoopTimer::Run
+            | LoopTimer::Retry { .. }
+            | LoopTimer::Limit { .. } => None,
+        }
+    }
 }
 
 impl Default for AttemptTimeouts {

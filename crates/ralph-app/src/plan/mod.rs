@@ -24,7 +24,7 @@ pub use require_criteria::{ensure_claims_verified, ensure_run_criteria};
 pub use stage::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
 pub use template_checks::{check_templates, fill_template, project_templates};
 
-/// What every run needs.
+/// The input for the plan of a run.
 pub struct PlanRequest<'a> {
     pub settings: &'a Settings,
     /// Additional arguments for the chosen agent.

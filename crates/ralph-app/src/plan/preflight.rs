@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use ralph_core::budget::{Budget, UnknownCostPolicy};
-use ralph_engine::run_driver::{AgentChoice, RunPlan};
+use ralph_engine::run_driver::{AgentChoice, AgentJob, RunPlan};
 use ralph_process as process;
 use ralph_process::SpawnError;
 
@@ -22,7 +22,7 @@ pub fn preflight_resumed_run(plan: &RunPlan) -> AppResult<()> {
 /// `advice` says where another program can be named.
 fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, advice: &Advice) -> AppResult<()> {
     let job = plan.build_agent_job(agent, "", &agent.session_request(None));
-    let (spec, _) = job.map_err(|error| AppError::internal(&error))?;
+    let AgentJob { spec, .. } = job.map_err(|error| AppError::internal(&error))?;
     if spec.program.as_os_str().is_empty() {
         return Err(AppError::invalid_request(format!("the agent {} needs a program", agent.name))
             .with_advice(Advice::NameAgentProgram));

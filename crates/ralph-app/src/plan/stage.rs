@@ -22,7 +22,7 @@ use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::trust::{CriteriaOrigin, ensure_approved_with};
 
-/// What a stage needs beside its task.
+/// The settings of a stage, in addition to its task.
 pub struct StageRequest<'a> {
     /// The settings with those of the role on top.
     pub settings: &'a Settings,
@@ -43,6 +43,7 @@ pub struct StagePlan {
     pub warnings: Vec<String>,
 }
 
+/// Plans a stage. Fails if its agents cannot start or its commands are not approved.
 pub fn plan_stage(
     request: StageRequest<'_>,
     row: &TaskRow,

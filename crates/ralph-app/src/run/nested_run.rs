@@ -23,25 +23,25 @@ pub fn refuse_recursion(project: &Project) -> AppResult<()> {
         Some(EnclosingRun::Run(run)) => format!("run {}", short_id(&run)),
         Some(EnclosingRun::Unmarked) => "a run".to_owned(),
     };
-    let what = format!("{run} already works on this project, and this is one of its agents");
-    Err(AppError::from_message(ErrorKind::StateUnusable, what)
+    let message = format!("{run} already works on this project, and this is one of its agents");
+    Err(AppError::from_message(ErrorKind::StateUnusable, message)
         .with_advice("an agent must not start ralph on the project that it works on"))
 }
 
-/// Returns the run whose agent started this ralph on the same project. Reads the run id of every ancestor process; a job of
-/// ralph's whose run id is gone counts too.
+/// Returns the run whose agent started this ralph on the same project. Reads the run id of every ancestor process; a job
+/// that ralph started counts too if it no longer has its run id.
 pub fn find_enclosing_run(project: &Project) -> Option<EnclosingRun> {
     let ancestors = process::ancestor_processes();
     let mut parents = ancestors.iter().skip(1);
-    ancestors.iter().find_map(|one| {
+    ancestors.iter().find_map(|ancestor| {
         let is_job = parents.next().is_some_and(AncestorProcess::is_supervisor);
-        match one.environment_variable(RUN_ID_VARIABLE) {
+        match ancestor.environment_variable(RUN_ID_VARIABLE) {
             Some(run) => {
                 let run = run.to_string_lossy().into_owned();
                 belongs_to_project(
                     project,
                     &run,
-                    one.environment_variable(PROJECT_ENV_VAR).map(PathBuf::from).as_deref(),
+                    ancestor.environment_variable(PROJECT_ENV_VAR).map(PathBuf::from).as_deref(),
                 )
                 .then_some(EnclosingRun::Run(run))
             }

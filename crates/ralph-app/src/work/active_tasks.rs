@@ -1,4 +1,4 @@
-//! Who is at work: the tasks that this worker has, and how their loops are reached.
+//! The tasks that this worker has leased, and the control channels to their loops.
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ pub(super) struct ActiveTasks {
     tasks: RefCell<BTreeMap<String, ActiveTask>>,
     stop_signal: Cell<Option<StopSignal>>,
     pause_changed: Notify,
-    /// People were told that others write to the store all the time.
+    /// Whether a busy database was reported.
     is_busy_reported: Cell<bool>,
 }
 
 struct ActiveTask {
     lease: TaskLease,
-    /// Reaches the loop of this run, while there is one.
+    /// The run id and the channel of the loop in progress.
     control: Option<(String, UnboundedSender<ControlEvent>)>,
     is_lease_lost: bool,
     is_paused: bool,
@@ -37,10 +37,10 @@ impl ActiveTasks {
     }
 
     pub(super) fn leases(&self) -> Vec<TaskLease> {
-        self.tasks.borrow().values().map(|seat| seat.lease.clone()).collect()
+        self.tasks.borrow().values().map(|active| active.lease.clone()).collect()
     }
 
-    /// Returns the end of a new line to the loop of this run, a stage of this task. What was said before is said again.
+    /// Opens a control channel to the loop of this run, a stage of this task. An earlier stop or lost lease is sent again.
     pub(super) fn open_control_channel(&self, task: &str, run: &str) -> UnboundedReceiver<ControlEvent> {
         let (sender, receiver) = unbounded_channel();
         if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
@@ -48,40 +48,43 @@ impl ActiveTasks {
             active.is_paused = false;
             let stop = self.stop_signal().map(|signal| ControlEvent::Signal(SignalRequest::Stop(signal)));
             let lost = active.is_lease_lost.then_some(ControlEvent::LeaseLost);
-            stop.into_iter().chain(lost).for_each(|ask| active.send_event(ask));
+            stop.into_iter().chain(lost).for_each(|event| active.send_event(event));
         }
         receiver
     }
 
-    /// Tells every loop that it must stop, and every task that no other stage begins.
+    /// Stops every loop. No task starts another stage.
     pub(super) fn stop_all(&self, signal: StopSignal) {
         self.stop_signal.set(Some(signal));
         self.tasks
             .borrow()
             .values()
-            .for_each(|seat| seat.send_event(ControlEvent::Signal(SignalRequest::Stop(signal))));
+            .for_each(|active| active.send_event(ControlEvent::Signal(SignalRequest::Stop(signal))));
     }
 
-    /// Asks every loop to hold its agent.
-    pub(super) fn suspend_all(&self, halt: &SuspendRequest) {
-        self.tasks.borrow().values().for_each(|seat| seat.send_event(ControlEvent::Suspend(halt.clone())));
+    /// Asks every loop to pause its agent.
+    pub(super) fn suspend_all(&self, request: &SuspendRequest) {
+        self.tasks.borrow().values().for_each(|active| active.send_event(ControlEvent::Suspend(request.clone())));
     }
 
     pub(super) fn stop_signal(&self) -> Option<StopSignal> {
         self.stop_signal.get()
     }
 
-    /// Tells the loops for which orders wait: of a run, or of a task.
-    pub(super) fn notify_waiting_orders(&self, awaited: &[(Option<String>, Option<String>)]) {
+    /// Notifies the loops for which orders wait. A target is the id of a run, or of a task.
+    pub(super) fn notify_waiting_orders(&self, targets: &[(Option<String>, Option<String>)]) {
         for (task, active) in &*self.tasks.borrow() {
             let run = active.control.as_ref().map(|(run, _)| run);
-            if awaited.iter().any(|(of, by)| by.as_ref() == Some(task) || of.is_some() && of.as_ref() == run) {
+            let is_target = |of_run: Option<&String>, of_task: Option<&String>| {
+                of_task == Some(task) || of_run.is_some() && of_run == run
+            };
+            if targets.iter().any(|(of_run, of_task)| is_target(of_run.as_ref(), of_task.as_ref())) {
                 active.send_event(ControlEvent::Signal(SignalRequest::CheckOrders));
             }
         }
     }
 
-    /// The loop of this task pauses, or goes on.
+    /// Records that the loop of this task is paused or resumed.
     pub(super) fn set_paused(&self, task: &str, is_paused: bool) {
         if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
             active.is_paused = is_paused;
@@ -89,22 +92,22 @@ impl ActiveTasks {
         }
     }
 
-    /// Returns how many tasks nobody works on, because their loops are paused.
+    /// Returns how many tasks are paused.
     pub(super) fn paused_count(&self) -> usize {
-        self.tasks.borrow().values().filter(|seat| seat.is_paused).count()
+        self.tasks.borrow().values().filter(|active| active.is_paused).count()
     }
 
-    /// Waits until a loop pauses or goes on.
+    /// Waits until a loop is paused or resumed.
     pub(super) async fn changed(&self) {
         self.pause_changed.notified().await;
     }
 
-    /// Notes whether something could be stored. Tells whether it is news that others write all the time.
+    /// Records whether the database is busy. Returns whether that must be reported.
     pub(super) fn is_newly_busy(&self, is_busy: bool) -> bool {
         !self.is_busy_reported.replace(is_busy) && is_busy
     }
 
-    /// Another worker has this task.
+    /// Records that another worker has leased this task, and stops its loop.
     pub(super) fn mark_lease_lost(&self, task: &str) {
         if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
             active.is_lease_lost = true;
@@ -113,14 +116,14 @@ impl ActiveTasks {
     }
 
     pub(super) fn is_lease_lost(&self, task: &str) -> bool {
-        self.tasks.borrow().get(task).is_some_and(|seat| seat.is_lease_lost)
+        self.tasks.borrow().get(task).is_some_and(|active| active.is_lease_lost)
     }
 }
 
 impl ActiveTask {
     fn send_event(&self, event: ControlEvent) {
         if let Some((_, sender)) = &self.control {
-            // A loop that has just ended hears nothing.
+            // A loop that has just ended receives nothing.
             let _ = sender.send(event);
         }
     }

@@ -1,4 +1,4 @@
-//! What a worker reports while it works, and to whom.
+//! The events that a worker reports, and the observer that receives them.
 use ralph_core::pipeline::{StageFailure, StageReport};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::run_driver::{RunObserver, RunPlan};
@@ -27,7 +27,7 @@ pub enum TaskEvent<'a> {
     Idle,
     /// Other processes keep the database busy; the worker waits for them.
     StoreBusy,
-    /// The money for all tasks is spent: no other stage starts.
+    /// The budget for all tasks is spent: no other stage starts.
     BudgetExhausted { spent_micros: u64, limit_micros: u64 },
     /// Several tasks failed in a row: no more are leased.
     TooManyFailures { failures: u32, reason: &'a str },

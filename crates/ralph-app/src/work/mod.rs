@@ -1,4 +1,4 @@
-//! The worker: leases tasks that are ready, and drives each through its stages, several at a time. `ralph_core::pipeline` decides what
+//! The worker: leases ready tasks and runs each through its stages, several at a time. `ralph_core::pipeline` decides what
 //! the end of a stage means for its task.
 mod active_tasks;
 mod events;

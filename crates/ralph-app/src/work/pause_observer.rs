@@ -1,4 +1,4 @@
-//! Sees when the loop of a task pauses: nobody works on it then, and another one can have its slot.
+//! Observes when the loop of a task is paused, because another task can then use its slot.
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(super) struct PauseObserver {
 }
 
 impl RunObserver for PauseObserver {
-    fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
+    fn on_fact(&mut self, position: JournalPosition<'_>, fact: &Fact) {
         if let Fact::RunPaused { .. } | Fact::RunResumed { next: NextStep::Pause, .. } = fact {
             self.active_tasks.set_paused(&self.task_id, true);
         } else if let Fact::RunResumed { .. } = fact {
             self.active_tasks.set_paused(&self.task_id, false);
         }
-        self.inner.on_fact(stamp, fact);
+        self.inner.on_fact(position, fact);
     }
 
     fn on_agent_event(&mut self, event: &AgentEvent) {

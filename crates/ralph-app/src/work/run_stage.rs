@@ -1,4 +1,4 @@
-//! One stage of a task: a run of its own, begun or gone on with.
+//! Runs one stage of a task, as a new run or as a resumed one.
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use ralph_engine::run_driver::{
 use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
 use ralph_util::failpoints::{self, FailPoint};
 
-/// How a stage ended, with what is kept of it.
+/// How a stage ended, and what is kept of it.
 pub(super) struct FinishedStage {
     pub(super) ended: RunEnd,
     pub(super) iterations: u32,
     pub(super) last_output: String,
-    /// The tree of the files that were verified.
+    /// The git tree of the verified files.
     pub(super) verified_tree: Option<String>,
 }
 
 impl TaskRunner {
-    /// Drives the stage that the progress names to its end. One that another worker left is gone on with. `None`: there is no
-    /// money for it.
+    /// Runs the current stage to its end. Resumes it if another worker has started it. Returns `None` if the budget is
+    /// exhausted.
     pub(super) async fn run_stage(
         &self,
         progress: &mut TaskProgress,
@@ -50,13 +50,13 @@ impl TaskRunner {
         }
         let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree)?;
         self.budget.limit_policy(&mut plan.policy, ModelSpend::default());
-        // Who takes the task from here on knows which run to look for.
+        // A worker that takes over the task from now on finds the run.
         progress.run = Some(plan.id.clone());
         self.save_progress(progress).await?;
         self.start_stage(plan, StartMode::New).await.map(Some)
     }
 
-    /// Returns the run of the stage, if it was begun.
+    /// Returns the run of the stage, if it was started.
     async fn find_started_run(&self, progress: &TaskProgress) -> AppResult<Option<(RunRow, StoredRun)>> {
         let Some(id) = &progress.run else { return Ok(None) };
         let Some(row) = self.store.find_runs_by_id_part(id).await?.into_iter().find(|row| row.id == *id) else {
@@ -68,45 +68,45 @@ impl TaskRunner {
 
     async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> AppResult<FinishedStage> {
         let RebuiltRun { mut plan, changes } = self.services.plan_resumed_stage(&run, stored, tree)?;
-        let before = stored.state.spent;
-        self.budget.limit_policy(&mut plan.policy, before);
+        let spent_before = stored.state.spent;
+        self.budget.limit_policy(&mut plan.policy, spent_before);
         let settings = RunSpec::from_plan(&plan).to_stored_json();
         let settings = settings.map_err(|source| run_driver::EngineError::RunSpec { source })?;
-        let hold = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        let lease = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
         failpoints::reach_fail_point(FailPoint::UnfinishedStageFound);
-        let owner = hold.owner().to_json();
+        let owner = lease.owner().to_json();
         let take_over =
             async || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease)).await;
         let mut stored = self.retry_while_busy(take_over).await?;
-        // Only now can nobody else start anything for this run.
+        // Only from now on can no other process start anything for this run.
         self.services.kill_leftover_processes(&run.id);
         if !stored.state.can_resume() {
             return self.load_finished_stage(&run.id, stored.state.run_end().cloned()).await;
         }
-        self.budget.limit_policy(&mut stored.state.policy, before);
-        self.drive_stage(
-            plan,
-            StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes })),
-            (hold, before),
-        )
-        .await
+        self.budget.limit_policy(&mut stored.state.policy, spent_before);
+        let start_mode = StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes }));
+        self.drive_stage(plan, start_mode, lease, spent_before).await
     }
 
     async fn start_stage(&self, plan: RunPlan, start_mode: StartMode) -> AppResult<FinishedStage> {
-        let hold = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
-        self.drive_stage(plan, start_mode, (hold, ModelSpend::default())).await
+        let lease = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        self.drive_stage(plan, start_mode, lease, ModelSpend::default()).await
     }
 
     async fn drive_stage(
         &self,
         plan: RunPlan,
         start_mode: StartMode,
-        (lease, spent_before): (RunLease, ModelSpend),
+        lease: RunLease,
+        spent_before: ModelSpend,
     ) -> AppResult<FinishedStage> {
         let plan = with_lease_fence(plan, &self.lease);
         failpoints::reach_fail_point(FailPoint::StageBegins);
-        let (active_tasks, task) = (Rc::clone(&self.active_tasks), self.lease.task_id.clone());
-        let mut watcher = PauseObserver { inner: self.services.stage_observer(&plan)?, active_tasks, task_id: task };
+        let mut observer = PauseObserver {
+            inner: self.services.stage_observer(&plan)?,
+            active_tasks: Rc::clone(&self.active_tasks),
+            task_id: self.lease.task_id.clone(),
+        };
         if let Some(stage) = &plan.stage {
             self.services.report_event(&TaskEvent::StageStarted {
                 task: &stage.task,
@@ -119,7 +119,7 @@ impl TaskRunner {
         let account = Some(self.budget.open_account(&id, spent_before));
         let store = Arc::clone(&self.store);
         let resources = RunResources { keeper: self.keeper.clone(), lease, store, control, cost_account: account };
-        let ended = run_driver::run_loop(plan, start_mode, resources, &mut watcher).await?;
+        let ended = run_driver::run_loop(plan, start_mode, resources, &mut observer).await?;
         self.load_finished_stage(&id, Some(ended)).await
     }
 
@@ -129,7 +129,7 @@ impl TaskRunner {
         let ended = ended.unwrap_or_else(|| RunEnd::internal_fault("a stage has no end"));
         let receipt = self.store.receipt_of_run(run).await?;
         let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
-        let verified = receipt.and_then(|receipt| receipt.input.repository).map(|seen| seen.tree);
+        let verified = receipt.and_then(|receipt| receipt.input.repository).map(|snapshot| snapshot.tree);
         Ok(FinishedStage {
             ended,
             iterations,
@@ -138,15 +138,15 @@ impl TaskRunner {
         })
     }
 
-    /// Stores how far the task is, and keeps it.
+    /// Stores the progress of the task, and keeps the lease.
     pub(super) async fn save_progress(&self, progress: &TaskProgress) -> AppResult<()> {
-        let to =
+        let update =
             TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Keep };
-        Ok(self.advance_task(&to).await?)
+        Ok(self.advance_task(&update).await?)
     }
 }
 
-/// Puts the number under which the worker has the task into a plan.
+/// Adds the fence of the worker's lease to the plan of a stage.
 fn with_lease_fence(plan: RunPlan, lease: &TaskLease) -> RunPlan {
     let stage = plan.stage.clone().map(|stage| TaskStage { lease_fence: Some(lease.fence), ..stage });
     RunPlan { stage, ..plan }

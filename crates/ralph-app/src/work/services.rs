@@ -1,4 +1,4 @@
-//! What the worker needs for a task beside its leases: work trees, plans of stages, landings.
+//! Services for the tasks of a worker: work trees, plans of stages, landings.
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ use crate::trust::ensure_use_approved;
 /// Returns the settings of a role from those for all roles.
 pub type RoleSettingsSource = Box<dyn Fn(&Settings, &Role) -> Settings>;
 
-/// What the worker is asked to do, beside its assignment.
+/// The settings and interfaces of a worker, in addition to its assignment.
 pub struct WorkRequest {
     pub project: Project,
     pub config: ConfigSource,
@@ -84,7 +84,7 @@ impl WorkServices {
         })
     }
 
-    /// Asks for approval of the project's commands before any task is leased, not in the middle of the night.
+    /// Asks for approval of the project's commands before any task is leased, while a person can still answer.
     pub fn ensure_trust(&self, assignment: &WorkAssignment) -> AppResult<()> {
         let settings = &self.request.settings;
         let role_settings: Vec<Settings> =

@@ -1,4 +1,4 @@
-//! The money for everything that a worker drives: all its loops see at once what the others spend.
+//! The budget that all tasks of a worker share. Each loop sees at once what the others spend.
 use std::cell::Cell;
 
 use ralph_core::attempt::ModelSpend;
@@ -20,12 +20,12 @@ impl SharedBudget {
         Self { limit_micros, cost_ledger: CostLedger::default(), is_exhaustion_reported: Cell::new(false) }
     }
 
-    /// Whether something was not done, or not finished, because the money is used up.
+    /// Returns whether work was not started or not finished because the budget is exhausted.
     pub(super) fn has_blocked_work(&self) -> bool {
         self.is_exhaustion_reported.get()
     }
 
-    /// Tells whether nothing is left for what shall be done.
+    /// Returns whether the budget is exhausted. The first time, this is reported. Call it only before work that needs budget.
     pub(super) fn is_exhausted(&self, services: &WorkServices) -> bool {
         let spent = self.cost_ledger.total_cost();
         let Some(limit) = self.limit_micros.filter(|limit| spent >= *limit) else { return false };
@@ -35,7 +35,7 @@ impl SharedBudget {
         true
     }
 
-    /// Limits a stage that has cost so much before this worker drives it.
+    /// Sets the worker's limit in the policy of a stage. Spending before this worker drove the stage does not count.
     pub(super) fn limit_policy(&self, policy: &mut Policy, spent_before: ModelSpend) {
         policy.shared.retain(|shared| shared.scope != BudgetScope::Worker);
         policy.shared.extend(self.limit_micros.map(|limit| {
@@ -45,7 +45,7 @@ impl SharedBudget {
         }));
     }
 
-    /// Returns where the cost of such a stage is counted.
+    /// Opens the account in which the cost of a stage is counted.
     pub(super) fn open_account(&self, run: &str, spent_before: ModelSpend) -> CostAccount {
         self.cost_ledger.open_account(run, spent_before)
     }

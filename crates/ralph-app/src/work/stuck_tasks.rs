@@ -1,18 +1,18 @@
-//! Named tasks that the work on them cannot make ready.
+//! Finds named tasks that cannot become ready.
 use std::collections::{BTreeMap, BTreeSet};
 
 use ralph_core::task::{AwaitedTask, TaskStatus, stuck_reason};
 
-use super::task_runner::TaskEnd;
+use super::task_runner::{EndedTask, TaskEnd};
 use ralph_store::{LeaseRow, TaskListItem};
 
-/// Returns which of these tasks will not become ready, and why, while only the named ones are worked on.
+/// Returns which of these tasks cannot become ready while the worker takes only the named ones, and why.
 pub(super) fn find_stuck_tasks<'a>(
     candidates: impl Iterator<Item = &'a String>,
     named: &[String],
     heads: &[TaskListItem],
     leases: &[LeaseRow],
-) -> Vec<(String, TaskEnd)> {
+) -> Vec<EndedTask> {
     let heads: BTreeMap<&str, &TaskListItem> = heads.iter().map(|head| (head.id.as_str(), head)).collect();
     let taken = leases.iter().filter(|lease| !lease.is_expired).map(|lease| lease.task_lease.task_id.as_str());
     let taken: BTreeSet<&str> = taken.collect();
@@ -30,5 +30,5 @@ pub(super) fn find_stuck_tasks<'a>(
             TaskEnd::Deferred { reason }
         })
     };
-    candidates.filter_map(|task| Some((task.clone(), end(task)?))).collect()
+    candidates.filter_map(|task| Some(EndedTask { task_id: task.clone(), end: end(task)? })).collect()
 }

@@ -1,4 +1,4 @@
-//! One task, from where it is to where its stages bring it.
+//! Runs the remaining stages of one leased task.
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use ralph_process::Keeper;
 use ralph_store::{LeaseDisposition, LeaseRelease, Store, StoreError, TaskLease, TaskProgressUpdate, TaskRow};
 use ralph_util::failpoints::{self, FailPoint};
 
-/// The metadata of a task that a stage failed.
+/// The metadata key under which the failure of a stage is stored.
 const FAILURE_METADATA_KEY: &str = "ralph_failure";
 
-/// How long it takes until something is written again that could not be because others were writing.
+/// The delay before a write to a busy database is retried.
 const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A task at work.
+/// A task in progress.
 pub(super) struct TaskRunner {
     pub(super) services: Rc<WorkServices>,
     pub(super) store: Arc<Store>,
@@ -35,48 +35,54 @@ pub(super) struct TaskRunner {
     pub(super) pipeline: Rc<Pipeline>,
     pub(super) lease: TaskLease,
     pub(super) task_row: TaskRow,
-    /// Why nothing became of it when this worker had it last.
+    /// Why this worker deferred the task the last time.
     pub(super) last_deferral_reason: Option<String>,
 }
 
-/// What became of a task in this worker's hands.
+/// A task that this worker has finished with for now.
+pub(super) struct EndedTask {
+    pub(super) task_id: String,
+    pub(super) end: TaskEnd,
+}
+
+/// How the work of this worker on a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskEnd {
     Finished {
         status: TaskStatus,
         reason: String,
-        /// The agent failed past its retries.
+        /// Whether the agent failed and its retries are used up.
         is_agent_failure: bool,
     },
     Interrupted,
-    /// Another worker has it.
+    /// Another worker has leased it.
     LeaseLost,
-    /// It could not begin, or not go on.
+    /// It could not be started or resumed.
     Deferred {
         reason: String,
     },
 }
 
 impl TaskRunner {
-    /// Drives the task, and returns it.
-    pub(super) async fn run(self, progress: Option<TaskProgress>) -> (String, TaskEnd) {
-        let task = self.lease.task_id.clone();
+    /// Runs the task and releases its lease.
+    pub(super) async fn run(self, progress: Option<TaskProgress>) -> EndedTask {
+        let task_id = self.lease.task_id.clone();
         let end = match self.run_stages(progress).await {
             Ok(end) => end,
-            Err(_) if self.active_tasks.is_lease_lost(&task) => TaskEnd::LeaseLost,
-            Err(trouble) => self.defer_after_error(&trouble).await,
+            Err(_) if self.active_tasks.is_lease_lost(&task_id) => TaskEnd::LeaseLost,
+            Err(error) => self.defer_after_error(&error).await,
         };
         if end == TaskEnd::LeaseLost {
-            self.services.report_event(&TaskEvent::LeaseLost { task: &task });
+            self.services.report_event(&TaskEvent::LeaseLost { task: &task_id });
         }
-        self.active_tasks.remove(&task);
-        (task, end)
+        self.active_tasks.remove(&task_id);
+        EndedTask { task_id, end }
     }
 
     async fn run_stages(&self, before: Option<TaskProgress>) -> AppResult<TaskEnd> {
-        if let Some(why) = self.find_manual_run().await? {
+        if let Some(reason) = self.find_manual_run().await? {
             self.return_lease().await?;
-            return Ok(self.report_deferred(why));
+            return Ok(self.report_deferred(reason));
         }
         let mut progress = self.pipeline.start_or_resume(self.task_row.task.status, before);
         self.services.check_stages_can_start(&self.task_row, self.pipeline.remaining_stages(&progress))?;
@@ -104,69 +110,65 @@ impl TaskRunner {
                 last_output: &finished.last_output,
                 is_worker_budget_spent: is_over_budget && self.budget.is_exhausted(self.services.as_ref()),
             };
-            let (next, turn) = progress.finish_stage(&self.pipeline, &end);
+            let (next, action) = progress.finish_stage(&self.pipeline, &end);
             progress = next;
-            match turn {
+            match action {
                 PipelineAction::RunNextStage => self.start_next_stage(&progress).await?,
                 PipelineAction::ResumeStage => return self.return_interrupted(&progress).await,
-                PipelineAction::LeavePipeline { status, reason: why, failure } => {
-                    self.finish_task(&progress, status, (&why, failure.as_ref())).await?;
-                    let is_agent_s_fault = finished.ended.outcome == Outcome::Failed;
-                    return Ok(TaskEnd::Finished { status, reason: why, is_agent_failure: is_agent_s_fault });
+                PipelineAction::LeavePipeline { status, reason, failure } => {
+                    self.finish_task(&progress, status, &reason, failure.as_ref()).await?;
+                    let is_agent_failure = finished.ended.outcome == Outcome::Failed;
+                    return Ok(TaskEnd::Finished { status, reason, is_agent_failure });
                 }
             }
         }
     }
 
-    /// Writes something, however long others write. Who was told to stop tries it once.
+    /// Retries a write while the database is busy. After a stop it is tried once.
     pub(super) async fn retry_while_busy<T>(
         &self,
         write: impl AsyncFn() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         loop {
-            let done = write().await;
-            let is_busy = done.as_ref().is_err_and(StoreError::is_busy);
+            let result = write().await;
+            let is_busy = result.as_ref().is_err_and(StoreError::is_busy);
             if self.active_tasks.is_newly_busy(is_busy) {
                 self.services.report_event(&TaskEvent::StoreBusy);
             }
             if !is_busy || self.active_tasks.stop_signal().is_some() {
-                return done;
+                return result;
             }
             tokio::time::sleep(BUSY_RETRY_DELAY).await;
         }
     }
 
-    /// Writes how far it is.
     pub(super) async fn advance_task(&self, update: &TaskProgressUpdate<'_>) -> Result<(), StoreError> {
         self.retry_while_busy(async || self.store.advance_task(&self.lease, update, Clock::wall_now()).await).await
     }
 
-    /// Says who works on it by hand, if somebody does.
+    /// Returns a reason to defer the task if a person has started a run for it.
     async fn find_manual_run(&self) -> AppResult<Option<String>> {
         let newest = self.store.runs_of_task(&self.lease.task_id).await?.pop();
         let driven = newest.filter(|run| {
             run.kind != STAGE_RUN_KIND && run.status == "running" && self.services.is_run_driven(&run.id)
         });
-        Ok(driven.map(|run| format!("run {} works on it by hand", run.id)))
+        Ok(driven.map(|run| format!("run {}, started by a person, is working on it", run.id)))
     }
 
-    /// Keeps what a stage has done, unless another worker has the task: where the work stands is read first.
+    /// Accepts the work of a stage, unless another worker has leased the task. The position of the branch is therefore read
+    /// before the lease is checked.
     async fn accept_stage(&self, progress: &TaskProgress, verified_tree: Option<String>) -> AppResult<()> {
-        let from = self.services.read_work_position(&self.task_row).await?;
+        let position_before = self.services.read_work_position(&self.task_row).await?;
         self.save_progress(progress).await?;
         failpoints::reach_fail_point(FailPoint::AcceptBegins);
-        self.services
-            .accept_stage(
-                &self.task_row,
-                AcceptedStage { position_before: from, stage: progress.stage.clone(), verified_tree },
-            )
-            .await
+        let accepted = AcceptedStage { position_before, stage: progress.stage.clone(), verified_tree };
+        self.services.accept_stage(&self.task_row, accepted).await
     }
 
     async fn start_next_stage(&self, progress: &TaskProgress) -> AppResult<()> {
         let status = TaskStatus::while_in_role(&progress.stage);
-        let to = TaskProgressUpdate { progress, status, metadata: None, lease_disposition: LeaseDisposition::Keep };
-        self.advance_task(&to).await?;
+        let update = TaskProgressUpdate { progress, status, metadata: None, lease_disposition: LeaseDisposition::Keep };
+        self.advance_task(&update).await?;
         if let Some(ended) = progress.reports.last() {
             self.services.report_event(&TaskEvent::StageAdvanced {
                 task: &self.lease.task_id,
@@ -178,38 +180,39 @@ impl TaskRunner {
     }
 
     async fn return_interrupted(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
-        let to =
+        let update =
             TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Release };
-        self.advance_task(&to).await?;
+        self.advance_task(&update).await?;
         self.services.report_event(&TaskEvent::Interrupted { task: &self.lease.task_id, stage: &progress.stage });
         Ok(TaskEnd::Interrupted)
     }
 
-    /// Somebody cancelled it before a loop could have heard of that.
+    /// Finishes a task that was cancelled before it had a loop that could handle the order.
     async fn finish_cancelled(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
-        let (status, why) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
-        self.finish_task(progress, status, (&why, None)).await?;
+        let (status, reason) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
+        self.finish_task(progress, status, &reason, None).await?;
         self.retry_while_busy(async || self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now()).await)
             .await?;
-        Ok(TaskEnd::Finished { status, reason: why, is_agent_failure: false })
+        Ok(TaskEnd::Finished { status, reason, is_agent_failure: false })
     }
 
     async fn finish_task(
         &self,
         progress: &TaskProgress,
         status: TaskStatus,
-        (why, failure): (&str, Option<&StageFailure>),
+        reason: &str,
+        failure: Option<&StageFailure>,
     ) -> AppResult<()> {
         let metadata = updated_metadata(&self.task_row.metadata, status, failure);
-        let to = TaskProgressUpdate {
+        let update = TaskProgressUpdate {
             progress,
             status: Some(status),
             metadata: metadata.as_deref(),
             lease_disposition: LeaseDisposition::Release,
         };
-        self.advance_task(&to).await?;
-        self.services.report_event(&TaskEvent::Finished { task: &self.lease.task_id, status, reason: why, failure });
-        // Who stops it does not wait for more; the next worker catches up.
+        self.advance_task(&update).await?;
+        self.services.report_event(&TaskEvent::Finished { task: &self.lease.task_id, status, reason, failure });
+        // A stop must not wait for a landing; the next worker catches up.
         if status == TaskStatus::Done && self.active_tasks.stop_signal().is_none() {
             self.services.land_finished_task(&self.task_row, &self.store, &self.keeper).await;
         }
@@ -220,16 +223,16 @@ impl TaskRunner {
         self.retry_while_busy(async || self.store.release_lease(&self.lease).await).await
     }
 
-    /// Leaves a task as it is that cannot be worked on here and now.
+    /// Defers a task after an error, and leaves it unchanged.
     async fn defer_after_error(&self, error: &AppError) -> TaskEnd {
-        let why = self.services.describe_error(error);
+        let reason = self.services.describe_error(error);
         if let Ok(LeaseRelease::NotHeld) = self.return_lease().await {
             return TaskEnd::LeaseLost;
         }
-        self.report_deferred(why)
+        self.report_deferred(reason)
     }
 
-    /// Says why nothing becomes of the task for now, unless that was said before.
+    /// Reports why the task is deferred, unless the same reason was reported before.
     fn report_deferred(&self, reason: String) -> TaskEnd {
         if self.last_deferral_reason.as_ref() != Some(&reason) {
             self.services.report_event(&TaskEvent::Deferred { task: &self.lease.task_id, reason: &reason });
@@ -238,7 +241,7 @@ impl TaskRunner {
     }
 }
 
-/// Returns the metadata after the work, where it changes.
+/// Returns the new metadata of the task, if they change.
 fn updated_metadata(before: &str, status: TaskStatus, failure: Option<&StageFailure>) -> Option<String> {
     let mut metadata: Map<String, Value> = serde_json::from_str(before).unwrap_or_default();
     match failure {
@@ -257,7 +260,7 @@ mod tests {
 
     // spec: P5
     #[test]
-    fn a_failure_is_kept_beside_other_metadata_until_the_task_is_done() {
+    fn a_failure_is_kept_with_other_metadata_until_the_task_is_done() {
         let failure = StageFailure {
             stage: Role::Coder,
             iterations_used: 15,

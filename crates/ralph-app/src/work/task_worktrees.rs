@@ -16,14 +16,14 @@ use ralph_engine::worktree::{
 };
 use ralph_store::TaskRow;
 
-/// How many trees are made or changed at the same time.
+/// How many work trees are created or changed at the same time.
 const MAX_CONCURRENT_GIT_CALLS: usize = 2;
 
 pub(super) struct TaskWorktrees {
     project: Project,
-    site: WorktreeLayout,
+    layout: WorktreeLayout,
     worktrees: RefCell<BTreeMap<String, TaskWorktree>>,
-    /// Calls of git at the same time, which would wait for each other's locks.
+    /// Limits concurrent calls of git, which would wait for each other's locks.
     git_permits: Semaphore,
 }
 
@@ -31,24 +31,25 @@ impl TaskWorktrees {
     pub(super) fn new(project: &Project) -> AppResult<Self> {
         Ok(Self {
             project: project.clone(),
-            site: WorktreeLayout::for_project(project)?,
+            layout: WorktreeLayout::for_project(project)?,
             worktrees: RefCell::default(),
             git_permits: Semaphore::new(MAX_CONCURRENT_GIT_CALLS),
         })
     }
 
-    /// Makes the tree of a task, or opens it, and returns the project with the tree as its root.
+    /// Creates or opens the work tree of a task, and returns the project with the work tree as its root.
     pub(super) async fn open_task_worktree(&self, row: &TaskRow) -> AppResult<Project> {
-        let (task, after) = (row.task.id.clone(), row.task.dependencies().to_vec());
-        let made = self.run_git_blocking(move |site| worktree::open_or_create(site, &task, &after)).await?;
-        let root = made.worktree.path.clone();
-        self.worktrees.borrow_mut().insert(row.task.id.clone(), made.worktree);
+        let (task, dependencies) = (row.task.id.clone(), row.task.dependencies().to_vec());
+        let opened =
+            self.run_git_blocking(move |layout| worktree::open_or_create(layout, &task, &dependencies)).await?;
+        let root = opened.worktree.path.clone();
+        self.worktrees.borrow_mut().insert(row.task.id.clone(), opened.worktree);
         Ok(Project { root, home: self.project.home.clone() })
     }
 
     /// Returns the run id of the setup commands of a task. It names the project: other projects have tasks of the same id.
     pub(super) fn setup_run_id(&self, row: &TaskRow) -> String {
-        format!("setup-{}-{}", self.site.project_key(), row.task.id)
+        format!("setup-{}-{}", self.layout.project_key(), row.task.id)
     }
 
     /// Runs the setup commands in the work tree of a task, unless they have run there.
@@ -60,29 +61,30 @@ impl TaskWorktrees {
     ) -> AppResult<()> {
         let tree = self.opened_worktree(row)?;
         let run_id = self.setup_run_id(row);
-        let is_ours = context.lease_check();
-        let with = WorktreeSetupRequest {
+        let has_lease = context.lease_check();
+        let request = WorktreeSetupRequest {
             keeper: context.keeper,
             commands,
             env: std::env::vars_os().collect(),
             run_id: &run_id,
             log_folder: self.project.state_folder().join("setup").join(&row.task.id),
         };
-        Ok(worktree::run_setup_commands(&tree, with, context.commands, is_ours).await?)
+        Ok(worktree::run_setup_commands(&tree, request, context.commands, has_lease).await?)
     }
 
-    /// Reads where the work of a task stands.
+    /// Reads the position of the branch of a task.
     pub(super) async fn read_acceptance_base(&self, row: &TaskRow) -> AppResult<AcceptanceBase> {
         let tree = self.opened_worktree(row)?;
-        self.run_git_blocking(move |site| worktree::read_acceptance_base(site, &tree)).await
+        self.run_git_blocking(move |layout| worktree::read_acceptance_base(layout, &tree)).await
     }
 
-    /// Moves the branch of a task to what was accepted.
-    pub(super) async fn accept_work(&self, row: &TaskRow, done: AcceptedStage) -> AppResult<()> {
+    /// Moves the branch of a task to the accepted work.
+    pub(super) async fn accept_work(&self, row: &TaskRow, accepted: AcceptedStage) -> AppResult<()> {
         let tree = self.opened_worktree(row)?;
-        let AcceptedStage { position_before: from, stage, verified_tree: verified } = done;
-        let accept =
-            move |site: &WorktreeLayout| worktree::accept_work(site, &tree, &from, stage.as_str(), verified.as_deref());
+        let AcceptedStage { position_before, stage, verified_tree } = accepted;
+        let accept = move |layout: &WorktreeLayout| {
+            worktree::accept_work(layout, &tree, &position_before, stage.as_str(), verified_tree.as_deref())
+        };
         self.run_git_blocking(accept).await.map(drop)
     }
 
@@ -96,18 +98,18 @@ impl TaskWorktrees {
         self.run_git_blocking(worktree::list_unlanded_work).await
     }
 
-    /// Returns where a stage works, so that its attempts are kept.
+    /// Returns the work tree of a stage, in which a snapshot is taken after every attempt.
     pub(super) fn assigned_worktree(&self, row: &TaskRow, stage: &Role) -> Option<AssignedWorktree> {
         let tree = self.worktrees.borrow().get(&row.task.id).cloned()?;
         Some(AssignedWorktree {
-            layout: self.site.clone(),
+            layout: self.layout.clone(),
             worktree: tree,
             snapshot_stage: stage.as_str().to_owned(),
             setup_commands: Vec::new(),
         })
     }
 
-    /// A judge looks at all that was done for the task.
+    /// Sets the base of the judge to that of the task, so that it judges all work for the task.
     pub(super) fn with_task_base(&self, row: &TaskRow, judge: JudgeChoice) -> JudgeChoice {
         match self.worktrees.borrow().get(&row.task.id) {
             Some(tree) => JudgeChoice { base_commit: tree.base.clone(), ..judge },
@@ -115,14 +117,14 @@ impl TaskWorktrees {
         }
     }
 
-    /// Does something with git that may take a while; the other tasks go on meanwhile.
+    /// Runs git work on a blocking thread, so that the other tasks continue.
     async fn run_git_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WorktreeLayout) -> Result<T, WorktreeError> + Send + 'static,
     ) -> AppResult<T> {
-        let site = self.site.clone();
-        let _turn = self.git_permits.acquire().await;
-        let done = tokio::task::spawn_blocking(move || work(&site)).await;
-        Ok(done.map_err(|error| AppError::internal(&error))??)
+        let layout = self.layout.clone();
+        let _permit = self.git_permits.acquire().await;
+        let result = tokio::task::spawn_blocking(move || work(&layout)).await;
+        Ok(result.map_err(|error| AppError::internal(&error))??)
     }
 }

@@ -1,4 +1,4 @@
-//! The worker's day: takes what is ready while there is room, keeps its leases, and passes on what people ask.
+//! The scheduler loop: leases ready tasks while slots are free, renews leases, and forwards signals to the tasks in progress.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,56 +15,55 @@ use super::events::TaskEvent;
 use super::services::WorkServices;
 use super::shared_budget::SharedBudget;
 use super::stuck_tasks::find_stuck_tasks;
-use super::task_runner::{TaskEnd, TaskRunner};
+use super::task_runner::{EndedTask, TaskEnd, TaskRunner};
 use crate::error::AppResult;
 use ralph_engine::lock::RunOwner;
 use ralph_engine::run_driver::{Clock, SignalRequest, SignalStream, suspend_channel};
 use ralph_process::Keeper;
 use ralph_store::{LeasedTask, Store, StoreError, TaskFilter};
 
-/// How often a worker with room looks whether something has become ready.
+/// How often an idle slot polls for tasks that have become ready.
 const READY_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The shortest time between two renewals.
 const MIN_RENEWAL_INTERVAL: Duration = Duration::from_millis(100);
-/// How soon a task is tried again that could not begin; each time it takes twice as long, up to the longest.
+/// The delay before a deferred task is tried again. It doubles every time, up to the maximum.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
-/// How many agents in a row may fail before something must be wrong that no other task would cure.
+/// Agents that may fail in a row, on any task, before the worker stops: a revoked key would fail them all.
 const MAX_CONSECUTIVE_AGENT_FAILURES: u32 = 3;
 
-/// What a worker is to do.
+/// The tasks and limits of a worker.
 pub struct WorkAssignment {
     pub pipeline: Pipeline,
-    /// These tasks alone; all where there are none.
+    /// The worker takes only these tasks, or all tasks if there are none.
     pub named_tasks: Vec<String>,
     pub slots: usize,
     pub stop_condition: StopCondition,
     pub lease_time: Duration,
-    /// What everything that it begins may cost together.
+    /// The cost limit for all tasks together.
     pub max_cost_micros: Option<u64>,
 }
 
-/// When a worker is finished.
+/// When a worker stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCondition {
-    /// Nothing is at work, and nothing is ready.
+    /// No task is in progress, and none is ready.
     WhenIdle,
-    /// Somebody stops it.
+    /// It was stopped by a signal.
     OnSignal,
 }
 
-/// How a worker's day ended.
+/// The result of a worker.
 #[derive(Debug)]
 pub struct WorkSummary {
-    /// What became of the tasks that it had, by their last end here.
+    /// The last end of each task that it had.
     pub task_ends: BTreeMap<String, TaskEnd>,
     pub stop_signal: Option<StopSignal>,
     pub has_too_many_failures: bool,
-    /// The money is used up.
     pub is_budget_exhausted: bool,
 }
 
-/// Works until there is nothing more to do, or somebody stops it.
+/// Runs a worker until no work is left, all named tasks have ended, or it is stopped.
 pub async fn run_worker(
     services: WorkServices,
     store: Arc<Store>,
@@ -99,11 +98,15 @@ struct Worker {
     owner: String,
     assignment: WorkAssignment,
     task_ends: BTreeMap<String, TaskEnd>,
-    /// When what could not begin is tried again, and how long that was put off.
-    deferred: BTreeMap<String, (Instant, Duration)>,
+    deferred: BTreeMap<String, Deferral>,
     consecutive_agent_failures: u32,
-    /// People were told that there is nothing to do.
     is_idle_reported: bool,
+}
+
+/// When a deferred task is tried again.
+struct Deferral {
+    retry_at: Instant,
+    delay: Duration,
 }
 
 impl Worker {
@@ -124,9 +127,9 @@ impl Worker {
                 catch_up = self.spawn_landing_catch_up();
             }
             tokio::select! {
-                Some(ended) = tasks.join_next() => self.record_task_result(ended),
+                Some(joined) = tasks.join_next() => self.record_task_result(joined),
                 _ = &mut catch_up, if !catch_up.is_finished() => {}
-                asked = signals.next() => self.handle_signal(asked).await,
+                request = signals.next() => self.handle_signal(request).await,
                 () = self.active_tasks.changed() => {}
                 () = tokio::time::sleep_until(next_renewal) => {
                     next_renewal = Instant::now() + renewal_interval;
@@ -139,12 +142,11 @@ impl Worker {
     }
 
     fn into_summary(self) -> WorkSummary {
-        let (is_braked, is_spent) = (self.has_too_many_failures(), self.budget.has_blocked_work());
         WorkSummary {
-            task_ends: self.task_ends,
+            has_too_many_failures: self.has_too_many_failures(),
+            is_budget_exhausted: self.budget.has_blocked_work(),
             stop_signal: self.active_tasks.stop_signal(),
-            has_too_many_failures: is_braked,
-            is_budget_exhausted: is_spent,
+            task_ends: self.task_ends,
         }
     }
 
@@ -152,7 +154,7 @@ impl Worker {
         self.consecutive_agent_failures >= MAX_CONSECUTIVE_AGENT_FAILURES
     }
 
-    /// Whether nothing more will be taken, now that nothing is at work.
+    /// Returns whether the worker can stop once no task is in progress.
     fn is_done(&self) -> bool {
         let named = &self.assignment.named_tasks;
         let all_named =
@@ -160,25 +162,29 @@ impl Worker {
         self.assignment.stop_condition == StopCondition::WhenIdle || all_named || self.is_draining()
     }
 
-    /// Whether nothing more is taken.
+    /// Returns whether no more tasks are leased.
     fn is_draining(&self) -> bool {
         self.active_tasks.stop_signal().is_some() || self.has_too_many_failures() || self.budget.has_blocked_work()
     }
 
-    /// A paused task needs no slot. Where it goes on while all are taken, there is one more at work until another ends.
-    fn has_free_slot(&self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
+    /// Returns whether another task can start. A paused task needs no slot; if it is resumed while all slots are taken, one
+    /// more task than slots is in progress.
+    fn has_free_slot(&self, tasks: &JoinSet<EndedTask>) -> bool {
         tasks.len().saturating_sub(self.active_tasks.paused_count()) < self.assignment.slots && !self.is_draining()
     }
 
-    /// Takes one task that is ready, and tells whether there was one. Between two of them leases are kept and people heard.
-    async fn lease_next_task(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> AppResult<bool> {
-        let except: Vec<String> = self.deferred_or_active();
-        let filter = TaskFilter { only: &self.assignment.named_tasks, excluded: &except };
-        let claimed = self.store.lease_next_task(&self.owner, self.assignment.lease_time, filter).await;
-        match self.ignore_busy_error(claimed)? {
+    /// Leases the next ready task and starts it. Returns whether there was one. It takes only one, so that leases are renewed
+    /// and signals handled before the next.
+    ///
+    /// If no task is ready, leases of dead workers on this machine are expired, so that their tasks need not wait.
+    async fn lease_next_task(&mut self, tasks: &mut JoinSet<EndedTask>) -> AppResult<bool> {
+        let excluded: Vec<String> = self.deferred_or_active();
+        let filter = TaskFilter { only: &self.assignment.named_tasks, excluded: &excluded };
+        let leased = self.store.lease_next_task(&self.owner, self.assignment.lease_time, filter).await;
+        match self.ignore_busy_error(leased)? {
             None => Ok(false),
-            Some(Some(claimed)) => {
-                self.start_task(claimed, tasks);
+            Some(Some(leased)) => {
+                self.start_task(leased, tasks);
                 Ok(true)
             }
             Some(None) => {
@@ -188,21 +194,20 @@ impl Worker {
         }
     }
 
-    /// Bears that others write all the time: who cannot write cannot lose a lease either. `None`: this time nothing came of
-    /// it.
+    /// Treats a busy database as transient, and returns `None` for it. Without writes no lease can be lost either.
     fn ignore_busy_error<T>(&self, result: Result<T, StoreError>) -> AppResult<Option<T>> {
         let is_busy = result.as_ref().is_err_and(StoreError::is_busy);
         if self.active_tasks.is_newly_busy(is_busy) {
             self.services.report_event(&TaskEvent::StoreBusy);
         }
         match result {
-            Ok(done) => Ok(Some(done)),
+            Ok(value) => Ok(Some(value)),
             Err(_) if is_busy => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Counts those of the named tasks as ended that the work on the others cannot make ready.
+    /// Records named tasks that cannot become ready as ended.
     async fn skip_tasks_that_cannot_become_ready(&mut self) -> AppResult<()> {
         if self.assignment.named_tasks.is_empty() || self.is_draining() {
             return Ok(());
@@ -213,94 +218,95 @@ impl Worker {
         };
         let open =
             self.assignment.named_tasks.iter().filter(|task| !self.task_ends.get(*task).is_some_and(is_final_end));
-        for (task, end) in find_stuck_tasks(open, &self.assignment.named_tasks, &heads, &leases) {
-            if let TaskEnd::Deferred { reason: why } | TaskEnd::Finished { reason: why, .. } = &end {
-                self.services.report_event(&TaskEvent::Deferred { task: &task, reason: why });
+        for EndedTask { task_id, end } in find_stuck_tasks(open, &self.assignment.named_tasks, &heads, &leases) {
+            if let TaskEnd::Deferred { reason } | TaskEnd::Finished { reason, .. } = &end {
+                self.services.report_event(&TaskEvent::Deferred { task: &task_id, reason });
             }
-            self.task_ends.insert(task, end);
+            self.task_ends.insert(task_id, end);
         }
         Ok(())
     }
 
-    /// Returns whether it has just become idle.
-    fn report_idle_once(&mut self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
-        let waits = tasks.is_empty() && !self.is_done();
-        let is_new = waits && !self.is_idle_reported;
+    /// Reports that the worker has become idle. Returns whether it has just become idle.
+    fn report_idle_once(&mut self, tasks: &JoinSet<EndedTask>) -> bool {
+        let is_idle = tasks.is_empty() && !self.is_done();
+        let is_new = is_idle && !self.is_idle_reported;
         if is_new {
             self.services.report_event(&TaskEvent::Idle);
         }
-        self.is_idle_reported = waits;
+        self.is_idle_reported = is_idle;
         is_new
     }
 
-    /// Catches up on what others have left behind, beside everything else.
+    /// Lands finished tasks that other workers did not land, in the background.
     fn spawn_landing_catch_up(&self) -> JoinHandle<()> {
-        let (shop, store, keeper) = (Rc::clone(&self.services), Arc::clone(&self.store), self.keeper.clone());
+        let (services, store, keeper) = (Rc::clone(&self.services), Arc::clone(&self.store), self.keeper.clone());
         let named = self.assignment.named_tasks.clone();
-        tokio::task::spawn_local(async move { shop.catch_up_landings(&named, &store, &keeper).await })
+        tokio::task::spawn_local(async move { services.catch_up_landings(&named, &store, &keeper).await })
     }
 
-    /// Returns the tasks that are here already, and those that could not begin: who waits tries them again, later and later.
+    /// Returns the tasks in progress and the deferred ones. A worker that runs until a signal tries the latter again after
+    /// their delay.
     fn deferred_or_active(&self) -> Vec<String> {
-        let waits = self.assignment.stop_condition == StopCondition::OnSignal && self.assignment.named_tasks.is_empty();
-        let is_due = |at: &Instant| waits && *at <= Instant::now();
-        let aside = self.deferred.iter().filter(|(_, (at, _))| !is_due(at));
-        let here = self.active_tasks.leases().into_iter().map(|claim| claim.task_id);
-        aside.map(|(task, _)| task.clone()).chain(here).collect()
+        let retries =
+            self.assignment.stop_condition == StopCondition::OnSignal && self.assignment.named_tasks.is_empty();
+        let is_due = |deferral: &Deferral| retries && deferral.retry_at <= Instant::now();
+        let deferred = self.deferred.iter().filter(|(_, deferral)| !is_due(deferral)).map(|(task, _)| task.clone());
+        let active = self.active_tasks.leases().into_iter().map(|lease| lease.task_id);
+        deferred.chain(active).collect()
     }
 
     fn update_deferral(&mut self, task: &str, end: &TaskEnd) {
         if matches!(end, TaskEnd::Deferred { .. }) {
-            let delay = self.deferred.get(task).map_or(RETRY_DELAY, |(_, off)| (*off * 2).min(MAX_RETRY_DELAY));
-            self.deferred.insert(task.to_owned(), (Instant::now() + delay, delay));
+            let last = self.deferred.get(task);
+            let delay = last.map_or(RETRY_DELAY, |last| (last.delay * 2).min(MAX_RETRY_DELAY));
+            self.deferred.insert(task.to_owned(), Deferral { retry_at: Instant::now() + delay, delay });
         } else {
             self.deferred.remove(task);
         }
     }
 
-    fn start_task(&mut self, leased_task: LeasedTask, tasks: &mut JoinSet<(String, TaskEnd)>) {
-        let LeasedTask { lease: claim, row, progress } = leased_task;
-        self.active_tasks.insert(&claim);
-        let work = TaskRunner {
+    fn start_task(&mut self, leased_task: LeasedTask, tasks: &mut JoinSet<EndedTask>) {
+        let LeasedTask { lease, row, progress } = leased_task;
+        self.active_tasks.insert(&lease);
+        let runner = TaskRunner {
             services: Rc::clone(&self.services),
             store: Arc::clone(&self.store),
             keeper: self.keeper.clone(),
             active_tasks: Rc::clone(&self.active_tasks),
             budget: Rc::clone(&self.budget),
             pipeline: Rc::clone(&self.pipeline),
-            last_deferral_reason: self.task_ends.get(&claim.task_id).and_then(|end| match end {
-                TaskEnd::Deferred { reason: why } => Some(why.clone()),
+            last_deferral_reason: self.task_ends.get(&lease.task_id).and_then(|end| match end {
+                TaskEnd::Deferred { reason } => Some(reason.clone()),
                 TaskEnd::Finished { .. } | TaskEnd::Interrupted | TaskEnd::LeaseLost => None,
             }),
-            lease: claim,
+            lease,
             task_row: row,
         };
-        tasks.spawn_local(work.run(progress));
+        tasks.spawn_local(runner.run(progress));
     }
 
-    fn record_task_result(&mut self, ended: Result<(String, TaskEnd), tokio::task::JoinError>) {
-        let (task, end) = match ended {
+    fn record_task_result(&mut self, joined: Result<EndedTask, tokio::task::JoinError>) {
+        let EndedTask { task_id, end } = match joined {
             Ok(ended) => ended,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => return,
             },
         };
-        if let TaskEnd::Finished { reason: why, is_agent_failure: is_agent_s_fault, .. } = &end {
-            self.consecutive_agent_failures = if *is_agent_s_fault { self.consecutive_agent_failures + 1 } else { 0 };
+        if let TaskEnd::Finished { reason, is_agent_failure, .. } = &end {
+            self.consecutive_agent_failures = if *is_agent_failure { self.consecutive_agent_failures + 1 } else { 0 };
             if self.consecutive_agent_failures == MAX_CONSECUTIVE_AGENT_FAILURES {
-                self.services.report_event(&TaskEvent::TooManyFailures {
-                    failures: MAX_CONSECUTIVE_AGENT_FAILURES,
-                    reason: why,
-                });
+                self.services
+                    .report_event(&TaskEvent::TooManyFailures { failures: MAX_CONSECUTIVE_AGENT_FAILURES, reason });
             }
         }
-        self.update_deferral(&task, &end);
-        self.task_ends.insert(task, end);
+        self.update_deferral(&task_id, &end);
+        self.task_ends.insert(task_id, end);
     }
 
-    async fn handle_signal(&self, asked: SignalRequest) {
-        match asked {
+    async fn handle_signal(&self, request: SignalRequest) {
+        match request {
             SignalRequest::Stop(signal) => {
                 self.services.stop_background_work(signal);
                 self.active_tasks.stop_all(signal);
@@ -312,7 +318,7 @@ impl Worker {
                 drop(request);
                 suspension.stop_process().await;
             }
-            // Who cannot read them now looks again soon.
+            // After a read error the next poll tries again.
             SignalRequest::CheckOrders => {
                 self.active_tasks
                     .notify_waiting_orders(&self.store.pending_command_targets().await.unwrap_or_default());
@@ -323,25 +329,25 @@ impl Worker {
     async fn renew_leases(&mut self) -> AppResult<()> {
         let lost = self.store.renew_leases(&self.active_tasks.leases(), self.assignment.lease_time).await;
         let lost = self.ignore_busy_error(lost)?.unwrap_or_default();
-        lost.iter().for_each(|claim| self.active_tasks.mark_lease_lost(&claim.task_id));
+        lost.iter().for_each(|lease| self.active_tasks.mark_lease_lost(&lease.task_id));
         Ok(())
     }
 
-    /// Ends the leases of workers on this machine that are dead: nobody need wait for them. Tells whether there were any.
+    /// Expires the leases of dead workers on this machine. Returns whether there were any.
     async fn expire_dead_leases(&self) -> Result<bool, StoreError> {
-        let mut is_any = false;
+        let mut has_expired = false;
         for lease in self.store.list_leases().await? {
             let is_dead = RunOwner::parse(&lease.owner).is_some_and(|owner| owner.process.has_exited_here());
             if !lease.is_expired && is_dead {
                 self.store.expire_lease(&lease.task_lease).await?;
-                is_any = true;
+                has_expired = true;
             }
         }
-        Ok(is_any)
+        Ok(has_expired)
     }
 }
 
-/// Whether this worker has nothing more to do with a task.
+/// Returns whether this worker is done with a task that ended so.
 fn is_final_end(end: &TaskEnd) -> bool {
     match end {
         TaskEnd::Finished { status, .. } => *status != TaskStatus::Todo,

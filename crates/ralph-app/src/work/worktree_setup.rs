@@ -1,8 +1,8 @@
-//! The work tree of a task is made fit for work. Whoever stops the worker, cancels the task or takes it over is heard meanwhile.
+//! Sets up the work tree of a task, and handles a stop, a cancellation or a lost lease meanwhile.
 use std::pin::pin;
 use std::sync::Arc;
 
-use ralph_core::control_command::ControlCommand as Asked;
+use ralph_core::control_command::ControlCommand;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::task_runner::TaskRunner;
@@ -12,7 +12,7 @@ use ralph_engine::run_driver::{self, ControlEvent, suspend_commands};
 use ralph_process::{JobCommand, Keeper};
 use ralph_store::{Store, StoreError, TaskLease};
 
-/// What the user's commands are started with.
+/// The context in which setup commands run.
 pub struct SetupContext {
     pub keeper: Keeper,
     pub commands: UnboundedReceiver<JobCommand>,
@@ -21,20 +21,20 @@ pub struct SetupContext {
 }
 
 impl SetupContext {
-    /// Tells whether the task is still this worker's. Who cannot tell starts nothing.
+    /// Returns a check whether this worker still holds the lease of the task. It is false if the store cannot be read.
     pub fn lease_check(&self) -> impl AsyncFn() -> bool + use<> {
-        let (store, claim) = (Arc::clone(&self.store), self.lease.clone());
+        let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
         async move || {
-            let held = store.task_ownership(&claim.task_id).await;
-            held.is_ok_and(|held| held.is_some_and(|task| task.owner_json.is_some() && task.fence == claim.fence))
+            let held = store.task_ownership(&lease.task_id).await;
+            held.is_ok_and(|held| held.is_some_and(|task| task.owner_json.is_some() && task.fence == lease.fence))
         }
     }
 }
 
-/// What became of it.
+/// The result of a setup.
 pub(super) enum WorktreeSetup {
     Ready(Project),
-    /// The worker was told to stop.
+    /// The worker was stopped.
     Stopped,
     /// The task was cancelled.
     Cancelled,
@@ -48,25 +48,25 @@ impl TaskRunner {
         }
         let mut events = self.active_tasks.open_control_channel(task, "");
         let (command_sender, command_receiver) = unbounded_channel();
-        let with = SetupContext {
+        let context = SetupContext {
             keeper: self.keeper.clone(),
             commands: command_receiver,
             store: Arc::clone(&self.store),
             lease: self.lease.clone(),
         };
-        let mut setup = pin!(self.services.prepare_worktree(&self.task_row, with));
+        let mut setup = pin!(self.services.prepare_worktree(&self.task_row, context));
         tokio::select! {
-            made = &mut setup => made.map(WorktreeSetup::Ready),
+            project = &mut setup => project.map(WorktreeSetup::Ready),
             end = self.wait_for_setup_end(&mut events, &command_sender) => {
                 let end = end?;
                 let _ = command_sender.send(JobCommand::Kill);
-                let made = setup.await;
-                end.map_or_else(|| made.map(WorktreeSetup::Ready), Ok)
+                let project = setup.await;
+                end.map_or_else(|| project.map(WorktreeSetup::Ready), Ok)
             }
         }
     }
 
-    /// Waits until the commands must end. Returns what that makes of the task, where it is still ours.
+    /// Waits until the setup must end. Returns its result, or `None` if the lease is lost.
     async fn wait_for_setup_end(
         &self,
         events: &mut UnboundedReceiver<ControlEvent>,
@@ -78,7 +78,7 @@ impl TaskRunner {
                 Some(ControlEvent::Signal(run_driver::SignalRequest::Stop(_))) => {
                     return Ok(Some(WorktreeSetup::Stopped));
                 }
-                Some(ControlEvent::Suspend(halt)) => suspend_commands(halt, command_sender).await,
+                Some(ControlEvent::Suspend(request)) => suspend_commands(request, command_sender).await,
                 Some(ControlEvent::Signal(run_driver::SignalRequest::CheckOrders))
                     if self.is_task_cancelled().await? =>
                 {
@@ -93,8 +93,8 @@ impl TaskRunner {
     }
 
     async fn is_task_cancelled(&self) -> Result<bool, StoreError> {
-        // There is no run yet that orders could be for.
-        let waiting = self.store.pending_commands("", Some(&self.lease.task_id)).await?;
-        Ok(waiting.iter().any(|waiting| waiting.command == Asked::Cancel))
+        // The task has no run yet, so only orders for the task matter.
+        let pending = self.store.pending_commands("", Some(&self.lease.task_id)).await?;
+        Ok(pending.iter().any(|pending| pending.command == ControlCommand::Cancel))
     }
 }

@@ -1,4 +1,4 @@
-//! Which agent, and how: the flags that every command with a loop shares.
+//! Flags that choose and configure the agent; shared by every command that runs a loop.
 use clap::{Args, ValueHint};
 
 use super::completion_values;
@@ -8,39 +8,39 @@ use ralph_app::config::Settings;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Agent")]
 pub struct AgentArgs {
-    /// The agent: one that `ralph agents` lists, text (any program), or one of your configuration [built-in:
+    /// Agent to run: a name from `ralph agents`, text (any program), or an agent of your configuration [built-in:
     /// claude]
     #[arg(long, value_parser = completion_values::agent_name_parser(), hide_possible_values = true)]
     agent: Option<String>,
-    /// The program to start instead of the agent's own; required for --agent text and acp
+    /// Program to start instead of the agent's default; required for --agent text and acp
     #[arg(long, value_name = "PATH", value_hint = ValueHint::CommandName)]
     agent_cmd: Option<String>,
-    /// An argument for the agent; repeat for more
+    /// Extra argument for the agent; repeat for more
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     agent_arg: Vec<String>,
-    /// An agent that takes over, with fresh context, while those before it are rate limited; repeat for more
+    /// Agent that takes over, with fresh context, while the agents before it are rate limited; repeat for more
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     fallback: Vec<String>,
-    /// The model, in the agent's own words
+    /// Model to use, as the agent names it
     #[arg(long)]
     model: Option<String>,
-    /// What the agent may do unasked: ask (what its own settings allow), edits (files of the project) or full
-    /// (everything); `ralph agents` says what is usual
+    /// Actions that need no approval: ask (only what the agent's settings allow), edits (edit project files) or full
+    /// (everything); `ralph agents` shows the defaults
     #[arg(long, value_name = "PERMISSION", value_parser = completion_values::permission_parser(), hide_possible_values = true)]
     permission: Option<PermissionLevel>,
-    /// How to read the agent's output, instead of its own format
+    /// Format of the agent's output, instead of the agent's default
     #[arg(long, value_name = "FORMAT", value_parser = completion_values::format_parser(), hide_possible_values = true)]
     output_format: Option<OutputFormat>,
-    /// A jq expression whose values are the agent's own text; the last value is its final message
+    /// jq expression that extracts the agent's text; the last value is its final message
     #[arg(long, value_name = "JQ")]
     response_filter: Option<String>,
-    /// A jq expression for what is shown of the agent's output
+    /// jq expression that selects which output of the agent is shown
     #[arg(long, value_name = "JQ")]
     display_filter: Option<String>,
 }
 
 impl AgentArgs {
-    /// Applies the flags as the highest layer.
+    /// Applies the flags as the highest configuration layer.
     pub fn apply(&self, settings: &mut Settings) {
         let done: Result<(), std::convert::Infallible> = settings.apply_layer(|settings| {
             settings.agent.set_from_flag(self.agent.clone(), "--agent");

@@ -1,4 +1,4 @@
-//! `ralph agents`: which there are, and what their output comes to.
+//! `ralph agents`: lists the supported agents and parses their output.
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,9 +16,9 @@ use ralph_agents::detect_installed::{self, AgentPresence};
 use ralph_agents::replay_output::read_events;
 use ralph_agents::{AGENTS, Agent, AgentEvent, AgentExit, AttemptSummaryBuilder, DefaultGrant, PermissionLevel};
 
-/// Lists the agents that ralph knows, and which of them are installed
+/// Lists the agents that ralph supports, and which of them are installed
 ///
-/// Starts none of them: `ralph doctor` does, and says more.
+/// Does not start them. `ralph doctor` starts them and reports more.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -40,16 +40,16 @@ enum AgentsSubcommand {
     Parse(AgentsParseArgs),
 }
 
-/// Reads an agent's output from standard input and prints what ralph understands of it, as JSON lines
+/// Parses an agent's output from standard input and prints its events as JSON lines
 ///
-/// One event a line; the last line is the attempt: {"event":"attempt","ok",…}. What is unknown is null. Exit code 0: it
-/// was read, whatever it says.
+/// Prints one event per line; the last line is the attempt: {"event":"attempt","ok",…}. Unknown values are null. The
+/// exit code is 0 if the output could be read, whatever it contains.
 #[derive(Debug, Args)]
 struct AgentsParseArgs {
-    /// The agent that printed it
+    /// Agent that printed the output
     #[arg(value_parser = completion_values::agent_name_parser(), hide_possible_values = true)]
     name: String,
-    /// What the agent exited with; minus the number of the signal that killed it. Without it, its output alone decides
+    /// Exit code of the agent, or minus the number of the signal that killed it; without it, only the output decides
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
 }
@@ -64,7 +64,7 @@ pub fn run(args: &AgentsArgs) -> Result<u8, CommandError> {
     }
 }
 
-/// Returns an agent, or says what there is.
+/// Returns the agent with this name. The error suggests known agents.
 pub fn find_agent(name: &str) -> Result<&'static dyn Agent, CommandError> {
     agent::find_agent(name).map_err(|error| {
         let hint = error.hint();
@@ -75,11 +75,10 @@ pub fn find_agent(name: &str) -> Result<&'static dyn Agent, CommandError> {
 fn parse_agent_output(args: &AgentsParseArgs) -> Result<u8, CommandError> {
     let agent = find_agent(&args.name)?;
     let mut summary = AttemptSummaryBuilder::default();
-    let counts =
-        read_events(agent.output_format(), &mut io::stdin().lock(), &mut |events| print_events(events, &mut summary))
-            .map_err(|error| {
-            CommandError::preflight_error("standard input cannot be read").with_cause(error.to_string())
-        })?;
+    let counts = read_events(agent.output_format(), &mut io::stdin().lock(), &mut |events| {
+        print_events(events, &mut summary)
+    })
+    .map_err(|error| CommandError::preflight_error("cannot read standard input").with_cause(error.to_string()))?;
     let exit = match args.exit_code {
         None => AgentExit::Unknown,
         Some(signal @ ..0) => AgentExit::Signal(signal.saturating_neg()),
@@ -110,30 +109,36 @@ fn list_agents(json: bool) {
         let all: Vec<Value> = AGENTS.iter().map(|agent| agent_json(*agent, &here)).collect();
         return out::print_line(&Value::from(all).to_string());
     }
-    out::print_line(&format_row(["agent", "version", "resumes", "unless you say more", "program"]));
+    out::print_line(&format_row(["agent", "version", "resumes", "default permission", "program"]));
     for agent in AGENTS {
         let presence = detect_installed::detect_agent(*agent, &here);
         let resumes = if agent.can_resume() { "yes" } else { "no" };
-        let usual = match agent.grants().default_grant {
+        let default_permission = match agent.grants().default_grant {
             DefaultGrant::Level(permission) => permission.name(),
             DefaultGrant::AgentSettings(_) => "its own settings",
         };
         let version = agent_version(&presence).unwrap_or("-");
-        out::print_line(&format_row([agent.name(), version, resumes, usual, &program_location(&presence)]));
+        out::print_line(&format_row([
+            agent.name(),
+            version,
+            resumes,
+            default_permission,
+            &program_location(&presence),
+        ]));
     }
 }
 
-fn format_row([name, version, resumes, usual, program]: [&str; 5]) -> String {
-    format!("{name:<9} {version:<16} {resumes:<8} {usual:<20} {program}")
+fn format_row([name, version, resumes, permission, program]: [&str; 5]) -> String {
+    format!("{name:<9} {version:<16} {resumes:<8} {permission:<20} {program}")
 }
 
 fn program_location(presence: &AgentPresence) -> String {
     match presence {
         AgentPresence::Installed { path, .. } => path.display().to_string(),
         AgentPresence::Missing => "not on PATH".to_owned(),
-        AgentPresence::Broken { reason: why } => why.clone(),
-        AgentPresence::BuiltIn => "part of ralph".to_owned(),
-        AgentPresence::UserProvided => "the one that you name".to_owned(),
+        AgentPresence::Broken { reason } => reason.clone(),
+        AgentPresence::BuiltIn => "built in".to_owned(),
+        AgentPresence::UserProvided => "set with --agent-cmd".to_owned(),
     }
 }
 
@@ -165,7 +170,7 @@ fn agent_json(agent: &dyn Agent, folder: &Path) -> Value {
     })
 }
 
-/// What each permission allows; null where it cannot be had.
+/// Maps each permission level to what it allows, or to null if the agent does not support it.
 fn permissions_json(agent: &dyn Agent) -> Value {
     let grants = agent.grants();
     let usual = match grants.default_grant {

@@ -1,4 +1,4 @@
-//! `ralph attach`.
+//! `ralph attach`: follows a run that another process drives.
 use std::io;
 use std::time::Duration;
 
@@ -19,20 +19,21 @@ use ralph_store::{RunRow, Store};
 
 /// Follows a run to its end and returns its exit code
 ///
-/// Without RUN, the newest that is running. Shows the last iterations in short and then what happens, as the
-/// run's own terminal would, without its filters. Ctrl-C leaves; the run continues.
+/// Shows a summary of the last iterations and then new output, as the terminal of the run does, but without display
+/// filters. Ctrl-C detaches; the run continues.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
+    /// Beginning or end of a run id; without it, the newest active run
     run: Option<String>,
     /// Shows only iterations, claims and verdicts
     #[arg(long, short)]
     quiet: bool,
-    /// Prints every event from the first one on as a line of JSON
+    /// Prints every event, from the first one, as a line of JSON
     #[arg(long)]
     json: bool,
 }
 
-/// How many iterations of the past are shown.
+/// Number of past iterations that are shown before new output.
 const PAST_ITERATIONS_SHOWN: i64 = 3;
 
 pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
@@ -82,17 +83,17 @@ fn start_replay(args: &AttachArgs, run: &RunRow) -> Result<RunReplay<ThreadedRep
     Ok(RunReplay::new(&run.id, Project::find_here()?.run_folder(&run.id), agents, report))
 }
 
-/// Returns the agents, if this ralph knows how the run was started. Their words cannot be shown otherwise.
+/// Returns the agents of the run, or none if its settings cannot be parsed; their output is then not shown.
 fn stored_agents(run: &RunRow) -> Result<Vec<AgentChoice>, CommandError> {
     let (id, kind) = (run.id.clone(), run.kind.clone());
-    let place = run_driver::ResumeTarget {
+    let target = run_driver::ResumeTarget {
         run_id: id,
         run_kind: kind,
         project: Project::find_here()?,
         visibility: OutputVisibility::Shown,
     };
-    let nothing = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
-    let plan = RunSpec::parse(&run.settings).and_then(|settings| settings.into_plan(place, nothing));
+    let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
+    let plan = RunSpec::parse(&run.settings).and_then(|settings| settings.into_plan(target, no_arguments));
     Ok(plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect()))
 }
 
@@ -106,11 +107,11 @@ fn print_header(run: &RunRow, past: i64) {
         pluralize(run.max_iterations, "iteration"),
     ));
     if past > 0 {
-        out::print_note(&format!("{} before these: `ralph show {short}`", pluralize(past, "iteration")));
+        out::print_note(&format!("{} not shown; see `ralph show {short}`", pluralize(past, "earlier iteration")));
     }
 }
 
-/// Prints how the run ended.
+/// Prints how the run ended, and returns its exit code.
 async fn report_outcome(
     args: &AttachArgs,
     store: &Store,
@@ -142,7 +143,7 @@ fn recorded_end(row: &RunRow) -> Option<RunEnd> {
     })
 }
 
-/// The run is neither complete nor running.
+/// Reports that no process drives the run any more, and returns the exit code.
 fn report_interrupted_run(run: &RunRow) -> u8 {
     out::print_note(&interrupted_notice(&run.id));
     exit_code::NOT_COMPLETE
@@ -150,6 +151,6 @@ fn report_interrupted_run(run: &RunRow) -> u8 {
 
 fn print_leave_notice(run: &RunRow) -> u8 {
     let short = short_id(&run.id);
-    out::print_note(&format!("\nleft; run {short} goes on, and `ralph attach {short}` follows it again"));
+    out::print_note(&format!("\ndetached: run {short} continues; `ralph attach {short}` follows it again"));
     exit_code::SIGINT
 }

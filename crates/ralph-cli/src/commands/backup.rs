@@ -1,4 +1,4 @@
-//! `ralph backup`.
+//! `ralph backup`: copies the database.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,9 +8,9 @@ use ralph_engine::project::Project;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Copies the database of this project into a file, also while runs are active
+/// Copies the database of this project to a file, even while runs are active
 ///
-/// The copy is consistent; raw logs are not part of it. An existing file is never overwritten.
+/// The copy is consistent. It does not include raw logs. ralph never overwrites an existing file.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   ralph backup ../ralph-backup.db
@@ -18,11 +18,12 @@ use crate::error::CommandError;
 To restore it:
   mv .ralph/state .ralph/state.old && mkdir -m 700 .ralph/state && cp ../ralph-backup.db .ralph/state/ralph.db")]
 pub struct BackupArgs {
+    /// File to create
     file: PathBuf,
 }
 
 pub fn run(args: &BackupArgs) -> Result<u8, CommandError> {
     block_on(async { Ok(backup_database(&Project::find_here()?, &args.file).await?) })?;
-    out::print_note(&format!("copied to {}", args.file.display()));
+    out::print_note(&format!("database copied to {}", args.file.display()));
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! What is said about a budget before a run starts.
+//! Prints the budget before a run starts.
 use std::time::Duration;
 
 use ralph_core::budget::{Budget, format_dollars};
@@ -7,10 +7,10 @@ use super::out;
 use ralph_engine::run_driver::RunPlan;
 use ralph_util::duration;
 
-/// Says what the run may use, and who could not be held to it.
+/// Prints the limits of the run, and warns about agents that do not report their cost.
 pub fn print_budget(plan: &RunPlan) {
     let own = &plan.policy.budget;
-    // The time of a run is always limited, and nobody need be told.
+    // Every run has a time limit, so it is not printed.
     print_limits(&Budget { max_duration_ms: None, ..*own }, "");
     for shared in &plan.policy.shared {
         print_limits(&shared.budget, &format!(" for {}", shared.scope.describe()));
@@ -20,7 +20,7 @@ pub fn print_budget(plan: &RunPlan) {
     let silent = plan.all_agents().filter(|agent| !agent.adapter.profile().reports_cost);
     for agent in silent.filter(|_| is_money_limited) {
         let name = &agent.name;
-        out::print_note(&format!("warning   {name} does not tell what it costs: no amount of money stops it"));
+        out::print_note(&format!("warning   {name} does not report its cost: a spending limit cannot stop it"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ralph cancel`.
+//! `ralph cancel`: cancels the loop of a task or a run.
 use clap::Args;
 use ralph_app::control::{CancelMode, CancelResult, LoopTarget, cancel_loop};
 use ralph_core::outcome::exit_code;
@@ -8,24 +8,24 @@ use super::interaction::TerminalInteraction;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Ends a loop for good, by its task or its run
+/// Cancels a loop, by its task or its run
 ///
-/// The agent is asked to stop, and killed with everything that it has started after the grace time. Its work stays.
-/// A cancelled run is never resumed; `ralph retry` makes its task ready again. A task without a running loop is
-/// cancelled at once, and so is a run whose ralph died. Ctrl-C ends the waiting, not the cancelling.
+/// ralph asks the agent to stop, and after the grace time kills it with all its descendants. Its work stays. A
+/// cancelled run cannot be resumed; `ralph retry` makes its task ready again. A task without a running loop is
+/// cancelled at once, and so is a run whose ralph process died. Ctrl-C stops waiting, but the loop is still cancelled.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph cancel TASK-001           the loop that works on this task, and the task
-  ralph cancel 3f2a9c41           the run whose id begins or ends so
-  ralph cancel TASK-001 --kill    also where the ralph that drives it is stuck")]
+  ralph cancel TASK-001           the task, and the loop that works on it
+  ralph cancel 3f2a9c41           the run whose id begins or ends with this
+  ralph cancel TASK-001 --kill    also if the ralph process that drives it is stuck")]
 pub struct CancelArgs {
-    /// The id of a task, or the beginning or end of a run's
+    /// Task id, or beginning or end of a run id
     #[arg(value_name = "TASK|RUN")]
     id: String,
-    /// Does not wait until everything has stopped
+    /// Returns without waiting until everything has stopped
     #[arg(long, conflicts_with = "kill")]
     no_wait: bool,
-    /// Kills the ralph that drives it if it does not answer, with everything else that it drives
+    /// Kills the ralph process that drives the loop if it does not respond, and everything else that it drives
     #[arg(long)]
     kill: bool,
 }
@@ -36,7 +36,7 @@ pub fn run(args: &CancelArgs) -> Result<u8, CommandError> {
         let done = tokio::select! {
             cancelled = cancel_loop(&target, args.mode(), &TerminalInteraction) => cancelled.map(|result| print_result(&result)),
             _ = tokio::signal::ctrl_c() => {
-                out::print_note("\nstopped waiting; the loop still ends, and `ralph status` shows when");
+                out::print_note("\nstopped waiting; the loop is still being cancelled, see `ralph status`");
                 Ok(exit_code::SIGINT)
             }
         };
@@ -55,7 +55,7 @@ impl CancelArgs {
     }
 }
 
-/// Prints how the loop ended, and returns the exit code.
+/// Prints the result, and returns the exit code.
 fn print_result(result: &CancelResult) -> u8 {
     let text = match result {
         CancelResult::StoppingLoop(position) => format!("Cancelling Ralph loop for {position}"),

@@ -1,4 +1,4 @@
-//! How claims are checked: the flags of every command that has checks.
+//! Flags that control how claims are verified; shared by every command that has checks.
 use std::time::Duration;
 
 use clap::Args;
@@ -7,17 +7,18 @@ use ralph_core::check_isolation::CheckIsolation;
 use super::value_parsers::parse_duration;
 use ralph_app::config::Settings;
 
-/// What holds for claims whatever their criteria are.
+/// Verification flags that do not depend on the criteria.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Proof")]
 pub struct ProofArgs {
-    /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
+    /// Files that must not change before a claim, as a .gitignore pattern; replaces the configured ones; repeat for
+    /// more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
-    /// Checks the claimed commit in a fresh checkout: what is not committed does not count
+    /// Runs the checks on the claimed commit in a fresh checkout; uncommitted changes do not count
     #[arg(long)]
     clean: bool,
-    /// Refuses to begin where nothing more than the agent's own word would decide
+    /// Refuses to start if the run has no check that could verify a claim
     #[arg(long)]
     require_criteria: bool,
 }
@@ -25,15 +26,15 @@ pub struct ProofArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Proof")]
 pub struct CheckArgs {
-    /// Longest time for one check, whatever the configuration says of it [built-in: 5m]
+    /// Time limit for each check; overrides the configuration [built-in: 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     check_timeout: Option<Duration>,
     #[command(flatten)]
     proof: ProofArgs,
-    /// Does not run the checks once before the first iteration
+    /// Does not run the checks before the first iteration
     #[arg(long, overrides_with = "baseline")]
     no_baseline: bool,
-    /// Runs the checks once before the first iteration: one that passes already proves nothing [built-in]
+    /// Runs the checks once before the first iteration; a check that already passes proves nothing [built-in]
     #[arg(long, overrides_with = "no_baseline")]
     baseline: bool,
 }
@@ -48,7 +49,7 @@ impl ProofArgs {
 }
 
 impl CheckArgs {
-    /// Changes the checks that were chosen. They stay the words of whoever wrote them, who must be trusted.
+    /// Applies the flags to the chosen checks. Checks keep their origin, so those of a project still need approval.
     pub fn apply(&self, settings: &mut Settings) {
         self.proof.apply(settings);
         let verification = &mut settings.verification;

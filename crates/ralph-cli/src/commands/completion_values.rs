@@ -1,4 +1,4 @@
-//! Values that shells offer when a command line is completed. What is taken is decided by the parser alone.
+//! Value parsers that offer candidates for shell completion. The candidates do not restrict which values are accepted.
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -7,21 +7,21 @@ use clap::{Arg, Command, Error};
 use super::value_parsers::parse_format;
 use ralph_agents::{AGENTS, OutputFormat, PermissionLevel};
 
-/// A parser with values that it offers.
+/// A value parser with completion candidates.
 #[derive(Clone)]
 pub struct WithCompletions<P> {
     parser: P,
     candidates: fn() -> Vec<&'static str>,
 }
 
-/// Takes any name, since the configuration may add agents, and offers those that are built in.
+/// Accepts any name, because the configuration may define agents, and offers the built-in agents.
 #[must_use]
 pub fn agent_name_parser() -> WithCompletions<impl TypedValueParser<Value = String>> {
     let name = |text: &str| Ok::<String, String>(text.to_owned());
     WithCompletions { parser: name, candidates: || AGENTS.iter().map(|agent| agent.name()).collect() }
 }
 
-/// Takes and offers the formats that can be read.
+/// Parses an output format, and offers all of them.
 #[must_use]
 pub fn format_parser() -> WithCompletions<impl TypedValueParser<Value = OutputFormat>> {
     WithCompletions {
@@ -30,7 +30,7 @@ pub fn format_parser() -> WithCompletions<impl TypedValueParser<Value = OutputFo
     }
 }
 
-/// Takes and offers what an agent may do unasked.
+/// Parses a permission level, and offers all of them.
 #[must_use]
 pub fn permission_parser() -> WithCompletions<impl TypedValueParser<Value = PermissionLevel>> {
     let parser = |text: &str| text.parse::<PermissionLevel>();

@@ -1,4 +1,4 @@
-//! `ralph completions`.
+//! `ralph completions`: prints shell completion scripts.
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
@@ -7,7 +7,7 @@ use crate::error::CommandError;
 
 /// Prints the completion script for a shell
 ///
-/// For bash: ralph completions bash > ~/.local/share/bash-completion/completions/ralph
+/// For example, for bash: ralph completions bash > ~/.local/share/bash-completion/completions/ralph
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     shell: Shell,
@@ -20,7 +20,7 @@ pub fn run(args: &CompletionsArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// Returns the command line as people use it. The generators would offer what is hidden, too.
+/// Returns the command line without hidden commands, because the generators would offer them too.
 fn visible_commands() -> Command {
     let all = super::Cli::command();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set());

@@ -1,4 +1,4 @@
-//! `ralph config`.
+//! `ralph config`: shows settings, their origin, and the schema.
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -10,9 +10,9 @@ use ralph_app::config::{self, EffectiveSetting};
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
-/// Shows the configuration: what holds here, where it comes from, and what can be set
+/// Shows the configuration: effective values, where they come from, and what can be set
 #[derive(Debug, Args)]
-#[command(after_help = "Layers, each over the one before: built-in, ~/.config/ralph/config.yaml, .ralph/config.yaml
+#[command(after_help = "Layers, lowest precedence first: built-in, ~/.config/ralph/config.yaml, .ralph/config.yaml
 (or the classic .ralph/config), RALPH_* variables, flags. The guide describes every key.")]
 pub struct ConfigCommand {
     #[command(subcommand)]
@@ -21,7 +21,7 @@ pub struct ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 enum ConfigSubcommand {
-    /// Prints every value that has an effect, and where it comes from
+    /// Prints every effective value and where it comes from
     Show {
         /// Prints an array of {key, value, layer, origin}
         #[arg(long)]
@@ -31,7 +31,7 @@ enum ConfigSubcommand {
     },
     /// Prints the JSON schema of the configuration, for editors and tests
     Schema,
-    /// Prints the files that are read here; the first is the user's own, whether it exists or not
+    /// Prints the configuration files that apply here; the first is the user's, even if it does not exist
     Path {
         #[command(flatten)]
         config: ConfigArgs,
@@ -48,7 +48,7 @@ pub fn run(args: &ConfigCommand) -> Result<u8, CommandError> {
 }
 
 fn show_settings(args: &ConfigArgs, json: bool) -> Result<(), CommandError> {
-    // Outside of a repository there are settings too.
+    // Settings also apply outside a repository.
     let project = Project::find_here().ok();
     let settings = args.load_settings(project.as_ref())?;
     if json {
@@ -64,13 +64,13 @@ fn print_settings(shown: &[EffectiveSetting]) {
     let width = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).min(40);
     let keys: Vec<String> = shown.iter().map(|shown| shown.key.clone()).collect();
     let values: Vec<String> = shown.iter().map(|shown| format_value(&shown.value)).collect();
-    let (keys_wide, values_wide) = (width(&keys), width(&values));
+    let (key_width, value_width) = (width(&keys), width(&values));
     for ((key, value), shown) in keys.iter().zip(&values).zip(shown) {
-        out::print_line(&format!("{key:keys_wide$}  {value:values_wide$}  {}", shown.origin));
+        out::print_line(&format!("{key:key_width$}  {value:value_width$}  {}", shown.origin));
     }
 }
 
-/// Texts are shown without quotation marks where nothing is lost by it, and never so that they act on a terminal.
+/// Formats a value: text without quotation marks if it is unambiguous, and always without terminal control characters.
 fn format_value(value: &serde_json::Value) -> String {
     match value.as_str() {
         Some(text) if !text.is_empty() && sanitize_text(text) == text && !text.contains('\n') => text.to_owned(),

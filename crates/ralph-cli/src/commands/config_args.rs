@@ -1,4 +1,4 @@
-//! Where the settings come from: shared by every command that uses them.
+//! The `--config` flag, shared by every command that reads settings.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use ralph_engine::project::Project;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// A configuration file in place of the project's: YAML, or classic KEY=value
+    /// Configuration file to use instead of the project's: YAML, or classic KEY=value
     #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
 }
@@ -21,7 +21,7 @@ impl ConfigArgs {
         ConfigSource { file: self.config.clone() }
     }
 
-    /// Returns the settings of all layers below the flags, and prints the warnings about them.
+    /// Loads the settings of all layers below the flags, and prints their warnings.
     pub fn load_settings(&self, project: Option<&Project>) -> Result<Settings, CommandError> {
         let settings = self.source().load_settings(project)?;
         for warning in &settings.warnings {

@@ -1,28 +1,28 @@
-//! Asking a person. Anything but yes is no.
+//! Yes/no questions to the user. Every answer except y and yes means no.
 use std::io::{self, BufRead, IsTerminal};
 
 use super::out;
 use crate::error::CommandError;
 
-/// Returns whether a person can answer.
+/// Returns whether a user can answer.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Fails unless the person approves what was shown.
-pub fn require_confirmation(what: &str) -> Result<(), CommandError> {
-    let refused = |words: &str| CommandError::preflight_error(format!("{what}: {words}"));
+/// Fails unless the user approves the commands that were shown. The error starts with `subject`.
+pub fn require_confirmation(subject: &str) -> Result<(), CommandError> {
+    let refused = |reason: &str| CommandError::preflight_error(format!("{subject}: {reason}"));
     if !is_interactive() {
         return Err(refused("this is not a terminal, so ralph cannot ask")
             .with_hint("review the commands above; then add --yes"));
     }
-    match ask_yes_no("May these be started? [y/N] ") {
+    match ask_yes_no("Approve these commands? [y/N] ") {
         true => Ok(()),
-        false => Err(refused("you did not say yes")),
+        false => Err(refused("you did not answer yes")),
     }
 }
 
-/// Asks, and waits for the answer.
+/// Asks a question, and returns whether the answer is yes.
 pub fn ask_yes_no(question: &str) -> bool {
     out::print_question(question);
     let mut answer = String::new();

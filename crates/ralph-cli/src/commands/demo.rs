@@ -1,4 +1,4 @@
-//! `ralph demo`: the whole story in a few seconds.
+//! `ralph demo`: a complete run with a scripted agent, in a few seconds.
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
@@ -24,42 +24,42 @@ use ralph_engine::verify::AcceptancePolicy;
 use ralph_store::{OpenMode, Store};
 use ralph_util::memory_size::MemorySize;
 
-/// Shows the whole story with a scripted agent that lies first: no account, no set-up
+/// Shows a complete run with a scripted agent that lies first; needs no account and no setup
 ///
-/// Makes a small git repository in the folder for temporary files, gives the agent a task and a check, and
-/// shows how a false "done" is caught and a true one is proven.
+/// Creates a small git repository in the temporary directory, gives the agent a task and a check, and shows how ralph
+/// rejects a false claim and verifies a true one.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Does not wait for people to read
+    /// Does not pause between steps
     #[arg(long)]
     fast: bool,
 }
 
-/// The agent's time between two steps, for people.
+/// Delay between two steps of the agent, so that the user can read along.
 const AGENT_PACE_MS: &str = "350";
 
 pub fn run(args: &DemoArgs) -> Result<u8, CommandError> {
-    let stage = DemoRepository::create().map_err(|error| {
+    let repository = DemoRepository::create().map_err(|error| {
         CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error)
-            .with_hint("the demo needs git, and room in the folder for temporary files")
+            .with_hint("the demo needs git and free space in the temporary directory")
     })?;
-    print_introduction(&stage);
-    let people = io::stderr().is_terminal() && !args.fast;
-    let plan = plan_demo_run(&stage, if people { &["--pace", AGENT_PACE_MS] } else { &[] })?;
+    print_introduction(&repository);
+    let is_watched = io::stderr().is_terminal() && !args.fast;
+    let plan = plan_demo_run(&repository, if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] })?;
     let id = plan.id.clone();
     let code = execute_run(plan, OutputMode::Plain(ReportDetail::Everything))?;
-    print_result(&stage, &id)?;
+    print_result(&repository, &id)?;
     Ok(code)
 }
 
-fn plan_demo_run(stage: &DemoRepository, extra_args: &[&str]) -> Result<RunPlan, CommandError> {
+fn plan_demo_run(repository: &DemoRepository, extra_args: &[&str]) -> Result<RunPlan, CommandError> {
     let internal =
         |error: &(dyn std::error::Error + 'static)| CommandError::from_error(exit_code::INTERNAL_ERROR, error);
     let promise = Promise::parse("DONE").map_err(|error| internal(&error))?;
     Ok(RunPlan {
         id: new_run_id(),
         kind: "demo",
-        project: Project::find_from(&stage.root)?,
+        project: Project::find_from(&repository.root)?,
         agent: AgentChoice {
             name: "demo".to_owned(),
             adapter: agent::find_agent("demo").map_err(|error| internal(&error))?,
@@ -89,35 +89,35 @@ fn plan_demo_run(stage: &DemoRepository, extra_args: &[&str]) -> Result<RunPlan,
     })
 }
 
-fn print_introduction(stage: &DemoRepository) {
+fn print_introduction(repository: &DemoRepository) {
     let colors = ColorMode::for_stream(&io::stderr());
     let title = colors.style_text(TextStyle::Bold, "ralph demo: a scripted agent in a real git repository");
     out::print_note(&format!(
         "{title}\n\n  task   make slugify.sh handle capitals and punctuation\n  check  {DEMO_CHECK}\n  where  {}\n  \
          catch  this agent lies: watch its first claim\n",
-        stage.root.display()
+        repository.root.display()
     ));
 }
 
-/// Says what was proven, and what to do next.
-fn print_result(stage: &DemoRepository, id: &str) -> Result<(), CommandError> {
+/// Prints what was proven, and what to do next.
+fn print_result(repository: &DemoRepository, id: &str) -> Result<(), CommandError> {
     let colors = ColorMode::for_stream(&io::stdout());
     out::print_message(&format!("\n{}", colors.style_text(TextStyle::Bold, "What was proven")));
-    for line in block_on(load_claims(stage, id))? {
+    for line in block_on(load_claims(repository, id))? {
         out::print_message(&format!("  {line}"));
     }
-    match stage.agent_commit().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))? {
+    match repository.agent_commit().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))? {
         Some((commit, change)) => out::print_message(&format!("  commit   {commit}\n  change   {change}")),
         None => out::print_message("  nothing: the agent was stopped before it had done the work"),
     }
     let title = colors.style_text(TextStyle::Bold, "Now with your own agent, in your own project");
     out::print_message(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
-    let root = stage.root.display();
-    out::print_message(&format!("\nLook at this run again\n  cd {root} && {} show {}", own_command(), short_id(id)));
+    let root = repository.root.display();
+    out::print_message(&format!("\nShow this run again\n  cd {root} && {} show {}", own_command(), short_id(id)));
     Ok(())
 }
 
-/// Returns what the user can type to start this program.
+/// Returns the command that starts this program: `ralph` if that is on PATH, else the path of this binary.
 fn own_command() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let installed = std::env::split_paths(&path).any(|folder| folder.join("ralph").is_file());
@@ -127,8 +127,8 @@ fn own_command() -> String {
     }
 }
 
-async fn load_claims(stage: &DemoRepository, id: &str) -> Result<Vec<String>, CommandError> {
-    let project = Project::find_from(&stage.root)?;
+async fn load_claims(repository: &DemoRepository, id: &str) -> Result<Vec<String>, CommandError> {
+    let project = Project::find_from(&repository.root)?;
     let Some(store) = Store::open(&project.state_folder(), OpenMode::Existing).await? else {
         return Ok(Vec::new());
     };

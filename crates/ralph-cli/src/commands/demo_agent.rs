@@ -1,4 +1,4 @@
-//! `ralph demo-agent`: what `--agent demo` starts.
+//! `ralph demo-agent`: the program of `--agent demo`.
 use std::io::{self, Read};
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use clap::Args;
 use crate::error::CommandError;
 use ralph_app::demo::{DemoPace, play_agent};
 
-/// Plays the scripted agent: reads a prompt, edits files, speaks Claude's format
+/// Runs the scripted agent: reads a prompt, edits files, prints Claude's output format
 #[derive(Debug, Args)]
 pub struct DemoAgentArgs {
-    /// Milliseconds between two steps
+    /// Delay between two steps, in milliseconds
     #[arg(long, default_value_t = 0)]
     pace: u64,
 }
@@ -18,9 +18,9 @@ pub struct DemoAgentArgs {
 pub fn run(args: &DemoAgentArgs) -> Result<u8, CommandError> {
     let mut prompt = String::new();
     let read = io::stdin().lock().read_to_string(&mut prompt);
-    read.map_err(|error| CommandError::preflight_error("the prompt cannot be read").with_cause(error))?;
+    read.map_err(|error| CommandError::preflight_error("cannot read the prompt").with_cause(error))?;
     let root = std::env::current_dir()
-        .map_err(|error| CommandError::preflight_error("there is no folder").with_cause(error))?;
+        .map_err(|error| CommandError::preflight_error("cannot find the current directory").with_cause(error))?;
     play_agent(&root, &prompt, DemoPace(Duration::from_millis(args.pace)), io::stdout().lock());
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `--detach`: a run that goes on in the background and survives the terminal.
+//! `--detach`: starts a run in the background, where it survives the terminal.
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use ralph_util::private_files;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct DetachArgs {
-    /// Goes on in the background and survives the terminal; prints the run's id and returns
+    /// Runs in the background, independent of the terminal; prints the run id and returns
     #[arg(long)]
     detach: bool,
 }
 
-/// How the starter is told of the run.
+/// How the start of the run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StartAnnouncement {
     Line,
@@ -47,27 +47,29 @@ pub fn start_run(plan: RunPlan, output: &OutputArgs, background: &DetachArgs) ->
     execute_run(plan, show)
 }
 
-/// What a run in the background has instead of a terminal.
+/// Where a background run reports to, instead of a terminal.
 pub struct BackgroundOutput {
     log: File,
     startup_pipe: StartupPipe,
 }
 
 impl BackgroundOutput {
-    /// Returns the report: milestones into the log. The starter is let go once the run is stored.
+    /// Returns a reporter that writes milestones to the log, and releases the parent process once the run is stored.
     pub fn into_reporter(self, max_iterations: u32) -> impl RunObserver {
-        let Self { log, startup_pipe: tie } = self;
-        NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || tie.release_parent())
+        let Self { log, startup_pipe } = self;
+        NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || {
+            startup_pipe.release_parent()
+        })
     }
 }
 
-/// Goes on with a run in the background and returns as soon as that is stored, or could not be.
+/// Continues a run in the background. Returns as soon as the run is stored, or has failed before that.
 pub fn run_detached(
     plan: RunPlan,
     output: &OutputArgs,
     continue_run: impl FnOnce(RunPlan, OutputMode) -> Result<u8, CommandError>,
 ) -> Result<u8, CommandError> {
-    let receipt = match output.audience() {
+    let announcement = match output.audience() {
         OutputVisibility::Hidden => StartAnnouncement::Json,
         OutputVisibility::Shown => StartAnnouncement::Line,
     };
@@ -75,15 +77,15 @@ pub fn run_detached(
     let id = plan.id.clone();
     let log = DetachedLog::open(&plan.project.run_folder(&id))?;
     let report = log.file.try_clone().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    let work = |tie: io::Result<StartupPipe>| {
-        let tie = tie.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-        continue_run(plan, OutputMode::Background(BackgroundOutput { log: report, startup_pipe: tie }))
+    let work = |startup_pipe: io::Result<StartupPipe>| {
+        let startup_pipe = startup_pipe.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+        continue_run(plan, OutputMode::Background(BackgroundOutput { log: report, startup_pipe }))
     };
-    let began = process::start_in_background(log.file, |tie| report_result(work(tie)));
-    let began = began.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    match began {
+    let started = process::start_in_background(log.file, |startup_pipe| report_result(work(startup_pipe)));
+    let started = started.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    match started {
         BackgroundStart::Started { pid } => {
-            announce_start(&id, pid, (&log.path, receipt));
+            announce_start(&id, pid, &log.path, announcement);
             Ok(0)
         }
         BackgroundStart::ExitedEarly { code } => {
@@ -92,13 +94,14 @@ pub fn run_detached(
         }
         BackgroundStart::KilledEarly { signal } => {
             remove_empty_log(&log.path);
-            let what = format!("the run was killed by signal {signal} before it was stored");
-            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, what).with_hint("nothing was started; try again"))
+            let message = format!("the run was killed by signal {signal} before it was stored");
+            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, message)
+                .with_hint("nothing was started; try again"))
         }
     }
 }
 
-/// The log of a run in the background. One that is taken up again goes on in the same file.
+/// The log of a background run. A resumed run appends to the same file.
 struct DetachedLog {
     path: PathBuf,
     file: File,
@@ -113,21 +116,21 @@ impl DetachedLog {
     }
 }
 
-/// Nothing was stored, so nothing shall be found. What else lies there stays, and so does a log that says something.
+/// Removes an empty log and its folder, because no run was stored. A log with content stays.
 fn remove_empty_log(log: &Path) {
     let is_empty = std::fs::symlink_metadata(log).is_ok_and(|found| found.len() == 0);
     if is_empty && std::fs::remove_file(log).is_ok() {
-        // Fails where there are other logs.
+        // Fails if the folder contains other files, which must stay.
         let _ = log.parent().map(std::fs::remove_dir);
     }
 }
 
-fn announce_start(id: &str, pid: u32, (log, announcement): (&Path, StartAnnouncement)) {
+fn announce_start(id: &str, pid: u32, log: &Path, announcement: StartAnnouncement) {
     let short = short_id(id);
     out::print_line(&match announcement {
         StartAnnouncement::Json => serde_json::json!({ "run": id, "pid": pid, "log": log }).to_string(),
         StartAnnouncement::Line => {
-            format!("run {short} goes on in the background: `ralph attach {short}` follows it, `kill {pid}` stops it")
+            format!("run {short} continues in the background: `ralph attach {short}` follows it, `kill {pid}` stops it")
         }
     });
 }

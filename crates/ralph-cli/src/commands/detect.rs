@@ -1,4 +1,4 @@
-//! `ralph detect`: the claim finder by itself.
+//! `ralph detect`: searches an agent's output for a completion claim.
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,7 +16,7 @@ use ralph_agents::replay_output::read_output_claim;
 use ralph_app::config::Settings;
 use ralph_util::bounded_lines::BoundedLines;
 
-/// Says whether an agent's output claims completion, where, and why or why not
+/// Checks whether an agent's output claims completion, and explains the result
 ///
 /// Reads the output from standard input. Exit code 0: claimed; 3: not claimed.
 #[derive(Debug, Args)]
@@ -25,13 +25,13 @@ use ralph_util::bounded_lines::BoundedLines;
   ralph detect --promise COMPLETE --json < output.txt
   ralph detect --batch < cases.jsonl")]
 pub struct DetectArgs {
-    /// The text inside <promise>…</promise>
+    /// Text inside <promise>…</promise>
     #[arg(long, required_unless_present = "batch")]
     promise: Option<String>,
-    /// The format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose or acp
+    /// Format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose or acp
     #[arg(long, default_value = "text", value_parser = completion_values::format_parser(), hide_possible_values = true)]
     format: OutputFormat,
-    /// The prompt that the agent was given; an echo of it does not count
+    /// File with the agent's prompt; an echo of the prompt is not a claim
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<std::path::PathBuf>,
     #[command(flatten)]
@@ -39,22 +39,22 @@ pub struct DetectArgs {
     /// Prints one JSON object
     #[arg(long)]
     json: bool,
-    /// Reads JSON lines {id, format, promise, output, prompt?} and writes {id, claimed, contradiction, why}
+    /// Reads JSON lines {id, format, promise, output, prompt?} and prints {id, claimed, contradiction, why}
     #[arg(long, conflicts_with_all = ["promise", "prompt_file"])]
     batch: bool,
 }
 
-/// How claims are read; shared with `ralph run`.
+/// How claims are detected; shared with `ralph run`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Claims")]
 pub struct ClaimArgs {
-    /// exact: case-sensitive, and the tag alone on its line [built-in: loose]
+    /// exact: case-sensitive, and the tag must be alone on its line [built-in: loose]
     #[arg(long = "match", value_enum)]
     matching: Option<MatchArg>,
-    /// final: only the last message of the agent counts; iteration: any of them [built-in: final]
+    /// final: only the agent's last message counts; iteration: every message counts [built-in: final]
     #[arg(long, value_enum)]
     scope: Option<ScopeArg>,
-    /// Accepts a claim even if its own message says that work is open
+    /// Accepts a claim even if its message says that work is still open
     #[arg(long)]
     no_contradictions: bool,
 }
@@ -72,7 +72,7 @@ enum ScopeArg {
 }
 
 impl ClaimArgs {
-    /// Returns the claim rules that these flags mean without any configuration.
+    /// Returns the claim rules for these flags, without any configuration.
     #[must_use]
     pub fn claim_rules(&self, promise: Promise) -> ClaimRules {
         let mut settings = Settings::default();
@@ -80,7 +80,7 @@ impl ClaimArgs {
         settings.claim_rules(promise)
     }
 
-    /// Applies the flags as the highest layer.
+    /// Applies the flags as the highest configuration layer.
     pub fn apply(&self, settings: &mut Settings) {
         let matching = self.matching.map(|matching| match matching {
             MatchArg::Loose => PromiseMatching::Loose,
@@ -99,7 +99,7 @@ impl ClaimArgs {
     }
 }
 
-/// The answer for one output.
+/// The result for one output.
 #[derive(Debug, Serialize)]
 struct DetectionResult {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,13 +121,12 @@ fn detect_one(args: &DetectArgs) -> Result<u8, CommandError> {
     let prompt = match &args.prompt_file {
         None => String::new(),
         Some(path) => read_prompt(path).map_err(|error| {
-            CommandError::preflight_error(format!("the prompt file {} cannot be read", path.display()))
-                .with_cause(error)
+            CommandError::preflight_error(format!("cannot read the prompt file {}", path.display())).with_cause(error)
         })?,
     };
     let mut stdin = io::stdin().lock();
     let reading = read_output_claim(args.format, args.signals.claim_rules(promise), &prompt, &mut stdin)
-        .map_err(|error| CommandError::preflight_error("standard input cannot be read").with_cause(error))?;
+        .map_err(|error| CommandError::preflight_error("cannot read standard input").with_cause(error))?;
     let answer = detection_result(None, &reading);
     if args.json {
         out::print_line(&serde_json::to_string(&answer).unwrap_or_default());
@@ -142,7 +141,7 @@ fn read_prompt(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_CASE_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_CASE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than 64 MB"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than 64 MB"));
     }
     Ok(text)
 }
@@ -159,7 +158,7 @@ struct DetectionCase {
     prompt: Option<String>,
 }
 
-/// A longer output is read by itself, without `--batch`.
+/// Size limit for a case and for a prompt file. Longer outputs can be read without `--batch`.
 const MAX_CASE_BYTES: u64 = 64 << 20;
 
 fn detect_batch(args: &DetectArgs) -> Result<u8, CommandError> {
@@ -168,11 +167,11 @@ fn detect_batch(args: &DetectArgs) -> Result<u8, CommandError> {
         let line = lines.next_line();
         let number = lines.line_number();
         let line = line.map_err(|error| {
-            CommandError::preflight_error(format!("line {number} of standard input cannot be read")).with_cause(error)
+            CommandError::preflight_error(format!("cannot read line {number} of standard input")).with_cause(error)
         })?;
         let Some(line) = line else { return Ok(0) };
-        let answer = detect_case(args, &line).map_err(|why| {
-            CommandError::usage_error(format!("line {number} of standard input is no case: {why}"))
+        let answer = detect_case(args, &line).map_err(|reason| {
+            CommandError::usage_error(format!("line {number} of standard input is not a valid case: {reason}"))
                 .with_hint("a case is {\"id\", \"format\", \"promise\", \"output\", \"prompt\"?}")
         })?;
         out::print_line(&serde_json::to_string(&answer).unwrap_or_default());
@@ -181,20 +180,20 @@ fn detect_batch(args: &DetectArgs) -> Result<u8, CommandError> {
 
 fn detect_case(args: &DetectArgs, line: &[u8]) -> Result<DetectionResult, String> {
     let case: DetectionCase = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let wanted = match &case.format {
+    let format = match &case.format {
         None => args.format,
         Some(name) => parse_format(name)?,
     };
     let promise = match Promise::parse(&case.promise) {
         Ok(promise) => promise,
         Err(error) => {
-            let why = format!("{error}: it never completes");
+            let why = format!("{error}, so no output can claim it");
             return Ok(DetectionResult { id: Some(case.id), claimed: false, contradiction: false, why, line: None });
         }
     };
     let prompt = case.prompt.unwrap_or_default();
     let rules = args.signals.claim_rules(promise);
-    let reading = read_output_claim(wanted, rules, &prompt, &mut case.output.as_bytes());
+    let reading = read_output_claim(format, rules, &prompt, &mut case.output.as_bytes());
     Ok(detection_result(Some(case.id), &reading.map_err(|error| error.to_string())?))
 }
 

@@ -1,4 +1,4 @@
-//! `ralph doctor`.
+//! `ralph doctor`: checks the agents and the machine.
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,19 +22,19 @@ use ralph_app::doctor::{
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
 
-/// Looks whether agents and machine are fit for work
+/// Checks that agents and this machine are ready
 ///
-/// Finds the agents that are installed and asks each for its version, looks for signs of a login, names what is known to
-/// be odd about that version, and reads recordings of every agent with its adapter. Then git, the settings, the state
-/// folder and the disk. Nothing is changed. Exit code 0: nothing is wrong; 1: something is.
+/// Finds the installed agents, asks each for its version, checks for a login, reports known problems of that version,
+/// and parses recordings of every agent with its adapter. Then checks git, the settings, the state folder and the disk.
+/// Changes nothing. Exit code 0: no problems found; 1: at least one problem.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph doctor                the whole machine
-  ralph doctor codex gemini   these agents; one that is missing is wrong")]
+  ralph doctor codex gemini   only these agents; a missing one is a problem")]
 pub struct DoctorArgs {
-    /// Agents to look at, instead of all
+    /// Agents to check, instead of all
     agents: Vec<String>,
-    /// How long an agent may take to say its version
+    /// Time limit for an agent to print its version
     #[arg(long, value_name = "TIME", default_value = "60s", allow_hyphen_values = true, value_parser = parse_duration)]
     timeout: Duration,
     /// Prints {status, agents, checks}
@@ -43,9 +43,10 @@ pub struct DoctorArgs {
 }
 
 pub fn run(args: &DoctorArgs) -> Result<u8, CommandError> {
-    let asked: Vec<&'static dyn Agent> = args.agents.iter().map(|name| find_agent(name)).collect::<Result<_, _>>()?;
+    let requested: Vec<&'static dyn Agent> =
+        args.agents.iter().map(|name| find_agent(name)).collect::<Result<_, _>>()?;
     with_keeper(|keeper| async move {
-        let report = run_diagnosis(&keeper, &asked, args.timeout).await;
+        let report = run_diagnosis(&keeper, &requested, args.timeout).await;
         if args.json {
             print_json(&report);
         } else {
@@ -59,7 +60,7 @@ pub fn run(args: &DoctorArgs) -> Result<u8, CommandError> {
     })
 }
 
-/// All that was found.
+/// All findings.
 struct DoctorReport {
     agents: Vec<AgentHealth>,
     checks: Vec<DoctorFinding>,
@@ -75,37 +76,38 @@ async fn run_diagnosis(keeper: &Keeper, requested: &[&'static dyn Agent], timeou
     let project = Project::find_here();
     let root =
         project.as_ref().map_or_else(|_| std::env::current_dir().unwrap_or_default(), |found| found.root.clone());
-    let (setting, chosen) = check_settings(project.as_ref().ok());
-    let place = project
+    let (settings_finding, chosen) = check_settings(project.as_ref().ok());
+    let examined_project = project
         .as_ref()
         .map(|project| ExaminedProject { root: project.root.clone(), state_folder: project.state_folder() });
-    let mut checks = doctor::check_machine(place.as_ref().map_err(ToString::to_string)).await;
-    checks.push(setting);
-    let visit = AgentExamination {
+    let mut checks = doctor::check_machine(examined_project.as_ref().map_err(ToString::to_string)).await;
+    checks.push(settings_finding);
+    let examination = AgentExamination {
         root,
         agent_use: AgentUse::Unused,
         version_timeout: timeout,
         own_program: install::find_own_program().ok(),
     };
-    DoctorReport { agents: examine_agents(keeper, requested, &visit, &chosen).await, checks }
+    DoctorReport { agents: examine_agents(keeper, requested, &examination, &chosen).await, checks }
 }
 
-/// Looks at all agents at once: some take long to say their version.
+/// Examines all agents concurrently, because some are slow to print their version.
 async fn examine_agents(
     keeper: &Keeper,
     requested: &[&'static dyn Agent],
-    visit: &AgentExamination,
+    examination: &AgentExamination,
     chosen: &[&str],
 ) -> Vec<AgentHealth> {
-    let is_asked = |agent: &dyn Agent| requested.iter().any(|asked| asked.name() == agent.name());
-    let wanted = |agent: &dyn Agent| {
-        if is_asked(agent) || chosen.contains(&agent.name()) { AgentUse::Needed } else { AgentUse::Unused }
+    let is_requested = |agent: &dyn Agent| requested.iter().any(|other| other.name() == agent.name());
+    let agent_use = |agent: &dyn Agent| {
+        if is_requested(agent) || chosen.contains(&agent.name()) { AgentUse::Needed } else { AgentUse::Unused }
     };
-    let looked_at = AGENTS.iter().copied().filter(|agent| requested.is_empty() || is_asked(*agent));
-    let tasks: Vec<_> = looked_at
+    let examined = AGENTS.iter().copied().filter(|agent| requested.is_empty() || is_requested(*agent));
+    let tasks: Vec<_> = examined
         .map(|agent| {
-            let (keeper, visit) = (keeper.clone(), AgentExamination { agent_use: wanted(agent), ..visit.clone() });
-            tokio::spawn(async move { doctor::examine_agent(&keeper, agent, &visit).await })
+            let (keeper, examination) =
+                (keeper.clone(), AgentExamination { agent_use: agent_use(agent), ..examination.clone() });
+            tokio::spawn(async move { doctor::examine_agent(&keeper, agent, &examination).await })
         })
         .collect();
     let mut found = Vec::new();
@@ -115,7 +117,7 @@ async fn examine_agents(
     found
 }
 
-/// Reads the settings, and the adapters that they choose.
+/// Loads the settings, and returns the finding and the adapters of the agents that they choose.
 fn check_settings(project: Option<&Project>) -> (DoctorFinding, Vec<&'static str>) {
     match ConfigArgs::default().load_settings(project).and_then(|settings| describe_chosen_agents(&settings, project)) {
         Ok((what, adapters)) => {
@@ -128,7 +130,7 @@ fn check_settings(project: Option<&Project>) -> (DoctorFinding, Vec<&'static str
     }
 }
 
-/// Says which agents a run here would use, and returns the adapters of those that start the adapter's own program.
+/// Describes the agents of a run here, and returns the adapters of those that start the adapter's default program.
 fn describe_chosen_agents(
     settings: &Settings,
     project: Option<&Project>,
@@ -138,7 +140,7 @@ fn describe_chosen_agents(
     let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
     let what = match names.as_slice() {
         [] => format!("the agent is {}", first.name),
-        names => format!("the agent is {}; if it is rate limited, {}", first.name, names.join(", ")),
+        names => format!("the agent is {}; fallback: {}", first.name, names.join(", ")),
     };
     let own = [&first].into_iter().chain(&others).filter(|agent| agent.overrides.cli.is_none());
     Ok((what, own.map(|agent| agent.adapter.name()).collect()))
@@ -160,20 +162,20 @@ fn print_report(report: &DoctorReport) {
     out::print_line(&colors.style_text(TextStyle::Bold, "machine"));
     report.checks.iter().for_each(|finding| print_finding(colors, finding));
     out::print_line(match report.overall_status() {
-        FindingStatus::Good | FindingStatus::Note => "\nnothing is wrong",
-        FindingStatus::Warning => "\nnothing is wrong; look at the warnings",
-        FindingStatus::Bad => "\nsomething is wrong: see what is marked bad",
+        FindingStatus::Good | FindingStatus::Note => "\nno problems found",
+        FindingStatus::Warning => "\nno problems found; check the warnings",
+        FindingStatus::Bad => "\nproblems found: see the findings marked bad",
     });
 }
 
 fn print_finding(colors: ColorMode, finding: &DoctorFinding) {
-    let tone = match finding.status {
+    let style = match finding.status {
         FindingStatus::Good => TextStyle::Good,
         FindingStatus::Note => TextStyle::Dim,
         FindingStatus::Warning => TextStyle::Warning,
         FindingStatus::Bad => TextStyle::Bad,
     };
-    let mark = colors.style_text(tone, &format!("{:<8}", finding.status.name()));
+    let mark = colors.style_text(style, &format!("{:<8}", finding.status.name()));
     out::print_message(&format!("  {mark} {:<11}  {}", finding.name, finding.what));
     if let Some(hint) = &finding.hint {
         out::print_message(&format!("  {:<8} {:<11}  {hint}", "", ""));

@@ -1,4 +1,4 @@
-//! `ralph events`.
+//! `ralph events`: prints the journal of a run.
 use clap::Args;
 
 use super::journal_output::{interrupted_notice, reader_status};
@@ -11,14 +11,15 @@ use ralph_engine::project::Project;
 
 /// Prints the journal of a run as JSON lines
 ///
-/// Without RUN, the newest. Every line has event, run, seq and at; the rest depends on the event.
+/// Every line has event, run, seq and at; the other fields depend on the event.
 #[derive(Debug, Args)]
 pub struct EventsArgs {
+    /// Beginning or end of a run id; without it, the newest run
     run: Option<String>,
-    /// Goes on printing until the run ends
+    /// Prints new events until the run ends
     #[arg(long, short)]
     follow: bool,
-    /// Events are JSON lines anyway; accepted because every reading command has it
+    /// Has no effect, because events are always JSON lines; accepted for consistency
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `ralph export`.
+//! `ralph export`: prints a run for `ralph import`.
 use clap::Args;
 use ralph_app::maintenance::export_run;
 use ralph_engine::project::Project;
@@ -6,13 +6,14 @@ use ralph_engine::project::Project;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Prints a run as one file: a header and its journal, as JSON lines
+/// Prints a run as JSON lines: a header and its journal
 ///
-/// Without RUN, the newest. Raw logs stay where they are. `ralph import` imports the file in another project.
+/// Raw logs are not included. `ralph import` imports the file into another project.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   ralph export > run.jsonl")]
 pub struct ExportArgs {
+    /// Beginning or end of a run id; without it, the newest run
     run: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `ralph filter-lines`: a filter of the user's in a process of its own, so that nothing it does can harm a run.
+//! `ralph filter-lines`: runs a user's jq filter in a separate process, so that a faulty filter cannot harm a run.
 use std::io;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use ralph_agents::{FILTER_MEMORY_MB, JqFilter, serve_filter};
 use ralph_process::limit_own_memory;
 
-/// Answers each line of standard input with what a jq expression makes of it
+/// Prints the result of a jq expression for each line of standard input
 #[derive(Debug, Args)]
 pub struct FilterLinesArgs {
     expression: String,
@@ -19,7 +19,7 @@ pub fn run(args: &FilterLinesArgs) -> Result<u8, CommandError> {
         .map_err(|error| CommandError::from_error(exit_code::USAGE_ERROR, &error))?;
     limit_own_memory(FILTER_MEMORY_MB << 20)
         .map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    // Whoever asked is gone: there is nobody to tell.
+    // Fails only if the parent process is gone, so there is no reader for an error.
     let _ = serve_filter(&filter, io::stdin().lock(), io::stdout().lock());
     Ok(0)
 }

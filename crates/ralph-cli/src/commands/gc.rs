@@ -1,4 +1,4 @@
-//! `ralph gc`.
+//! `ralph gc`: removes logs of old runs, and merged work trees.
 use std::time::Duration;
 
 use clap::Args;
@@ -11,26 +11,27 @@ use super::value_parsers::{parse_duration, parse_kept_runs};
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Removes the raw logs and the session logs of old runs, and work trees whose work is merged
+/// Removes raw logs and session logs of old runs, and work trees whose work is merged
 ///
-/// The old execution log is removed too. The journal and the notes stay, so that `ralph show` still shows the run. Active runs
-/// are never touched, and links are not followed. Work trees of closed tasks and of ended runs are removed if everything in
-/// them is committed and merged; branches stay. In runs that stay, ralph joins logs that a killed ralph left in pieces.
+/// Also removes the old execution log. The journal and the notes stay, so `ralph show` still shows the run. Active runs
+/// are never changed, and links are not followed. Work trees of closed tasks and of ended runs are removed if
+/// everything in them is committed and merged; branches stay. In runs that stay, ralph joins the log fragments of a
+/// killed process.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph gc --dry-run
   ralph gc --older-than 7d --keep 20")]
 pub struct GcArgs {
-    /// Only runs that ended at least this long ago
+    /// Removes only runs that ended at least this long ago
     #[arg(long, value_name = "TIME", default_value = "30d", allow_hyphen_values = true, value_parser = parse_duration)]
     older_than: Duration,
-    /// Spares the newest N runs, however old they are
+    /// Keeps the newest N runs, regardless of their age
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = parse_kept_runs)]
     keep: u32,
-    /// Removes these runs completely, with journal, results and notes
+    /// Removes these runs completely, including journal, results and notes
     #[arg(long)]
     all: bool,
-    /// Shows what would be removed, and removes nothing
+    /// Shows what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
     /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, trees, failures
@@ -77,24 +78,24 @@ fn print_report(args: &GcArgs, report: &GcReport) {
         out::print_line(&format!("{}  {:>9}", short_id(&run.id), format_bytes(run.freed_bytes)));
     }
     if report.execution_log_bytes > 0 {
-        let did = if args.dry_run { "would remove" } else { "removed" };
-        out::print_line(&format!("{did} the old execution log: {}", format_bytes(report.execution_log_bytes)));
+        let verb = if args.dry_run { "would remove" } else { "removed" };
+        out::print_line(&format!("{verb} the old execution log: {}", format_bytes(report.execution_log_bytes)));
     }
-    let did = match (args.all, args.dry_run) {
+    let verb = match (args.all, args.dry_run) {
         (false, false) => "removed the logs of",
         (false, true) => "would remove the logs of",
-        (true, false) => "forgot",
-        (true, true) => "would forget",
+        (true, false) => "removed",
+        (true, true) => "would remove",
     };
     let count = pluralize(i64::try_from(report.runs.len()).unwrap_or(i64::MAX), "run");
-    out::print_line(&format!("{did} {count}: {}", format_bytes(freed)));
+    out::print_line(&format!("{verb} {count}: {}", format_bytes(freed)));
     for path in &report.worktrees {
-        let did = if args.dry_run { "would remove" } else { "removed" };
-        out::print_line(&format!("{did} the work tree {}, whose work is merged", path.display()));
+        let verb = if args.dry_run { "would remove" } else { "removed" };
+        out::print_line(&format!("{verb} the work tree {}, whose work is merged", path.display()));
     }
     if report.joined_logs > 0 {
-        let did = if args.dry_run { "would join" } else { "joined" };
+        let verb = if args.dry_run { "would join" } else { "joined" };
         let logs = pluralize(i64::try_from(report.joined_logs).unwrap_or(i64::MAX), "log");
-        out::print_line(&format!("{did} {logs} that a killed ralph had left in pieces"));
+        out::print_line(&format!("{verb} the fragments of {logs}"));
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph guide`.
+//! `ralph guide`: sends guidance to the agent of a loop.
 use std::fs::File;
 use std::io;
 
@@ -10,21 +10,21 @@ use ralph_engine::run_driver::read_bounded_prompt;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Sends guidance to the agent of a loop, in its next prompt
+/// Adds guidance to the next prompt of a loop
 ///
-/// The next prompt has it in a section of its own, later prompts do not. All guidance that is sent before the next prompt is
-/// part of it, and the journal keeps it. For a task without a running loop, ralph stores it until the next loop.
+/// The next prompt contains it in a separate section; later prompts do not. All guidance sent before the next prompt is
+/// included, and the journal records it. If no loop is running for a task, ralph stores the guidance for the next loop.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph guide TASK-001 'Leave the old parser alone; the bug is in the lexer'
   ralph guide 3f2a9c41 @hint.md        from a file
   git log -1 | ralph guide TASK-001 -  from standard input")]
 pub struct GuideArgs {
-    /// The id of a task, or the beginning or end of a run's
+    /// Task id, or beginning or end of a run id
     #[arg(value_name = "TASK|RUN")]
     id: String,
-    /// The guidance; @FILE reads it from a file, - from standard input
-    words: String,
+    /// Guidance text; @FILE reads it from a file, - from standard input
+    text: String,
 }
 
 pub fn run(args: &GuideArgs) -> Result<u8, CommandError> {
@@ -43,14 +43,14 @@ pub fn run(args: &GuideArgs) -> Result<u8, CommandError> {
 impl GuideArgs {
     fn read_guidance(&self) -> Result<Vec<u8>, CommandError> {
         let unreadable = |error: io::Error| {
-            CommandError::preflight_error(format!("the guidance {} cannot be read", self.words))
+            CommandError::preflight_error(format!("cannot read the guidance {}", self.text))
                 .with_cause(error)
-                .with_hint("after @ comes the path of a text file; - is standard input")
+                .with_hint("use @FILE for a text file, or - for standard input")
         };
-        match (self.words.strip_prefix('@'), self.words.as_str()) {
+        match (self.text.strip_prefix('@'), self.text.as_str()) {
             (Some(path), _) => File::open(path).and_then(read_bounded_prompt).map_err(unreadable),
             (None, "-") => read_bounded_prompt(io::stdin().lock()).map_err(unreadable),
-            (None, words) => Ok(words.as_bytes().to_vec()),
+            (None, text) => Ok(text.as_bytes().to_vec()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph import`.
+//! `ralph import`: imports an exported run.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,9 +11,10 @@ use crate::error::CommandError;
 
 /// Imports a run that `ralph export` wrote
 ///
-/// All or nothing: a file with an error changes nothing, and a run that the project already has is refused.
+/// An invalid file changes nothing. ralph refuses a run that the project already has.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
+    /// File that `ralph export` wrote
     file: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `ralph init`.
+//! `ralph init`: writes the configuration and prompts of a project.
 use std::path::Path;
 
 use clap::Args;
@@ -14,17 +14,17 @@ use ralph_app::run::find_enclosing_run;
 use ralph_engine::project::Project;
 use ralph_process as process;
 
-/// Makes this project ready for `ralph plan` and `ralph build`
+/// Prepares this project for `ralph plan` and `ralph build`
 ///
-/// Finds out which agent is installed and how the project is tested, and writes a commented configuration and prompts
-/// for planning and building into .ralph. It asks nothing and changes no file that exists; the commands that it wrote
-/// itself are approved (see `ralph trust`), unless an agent of a run has it done.
+/// Detects which agent is installed and how the project is tested, and writes a commented configuration and prompts for
+/// planning and building to .ralph. It asks no questions and does not change existing files. The commands that it
+/// writes are approved (see `ralph trust`), unless the agent of a run starts it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph init
-  ralph init --agent demo && ralph plan && ralph build       try the method without an account")]
+  ralph init --agent demo && ralph plan && ralph build       try it without an account")]
 pub struct InitArgs {
-    /// The agent for this project, instead of the one that is found
+    /// Agent for this project, instead of the detected one
     #[arg(long)]
     agent: Option<String>,
 }
@@ -35,12 +35,12 @@ pub fn run(args: &InitArgs) -> Result<u8, CommandError> {
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
     let written = init::write_init_files(&project, &found, &names.join(", ")).map_err(|error| {
         CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error)
-            .with_hint("nothing that existed was changed; run it again")
+            .with_hint("existing files were not changed; run `ralph init` again")
     })?;
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
-    let is_ours =
+    let is_new_config =
         written.iter().any(|file| file.outcome == InitFileOutcome::Created && file.path.ends_with("config.yaml"));
-    let is_approved = is_ours && find_enclosing_run(&project).is_none();
+    let is_approved = is_new_config && find_enclosing_run(&project).is_none();
     let approved = if is_approved { ralph_app::trust::approve_commands(&project, &settings) } else { Ok(()) };
     let next = match ralph_app::trust::is_approved(&project, &settings) {
         Ok(true) => InitNextStep::Plan,
@@ -48,14 +48,14 @@ pub fn run(args: &InitArgs) -> Result<u8, CommandError> {
     };
     print_init_summary(&found, &written, next);
     approved.map(|()| 0).map_err(|error| {
-        CommandError::from(error).with_hint("the files are there; approve their commands later: ralph trust")
+        CommandError::from(error).with_hint("the files were written; approve their commands with `ralph trust`")
     })
 }
 
-/// What the user has to do first.
+/// The next step for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InitNextStep {
-    /// The configuration has commands that nobody has approved.
+    /// The configuration has commands that are not approved.
     Approve,
     Plan,
 }
@@ -77,25 +77,25 @@ fn detect_setup(args: &InitArgs, root: &Path) -> Result<DetectedProject, Command
 
 fn print_init_summary(found: &DetectedProject, written: &[InitFileResult], next: InitNextStep) {
     for file in written {
-        let what = match file.outcome {
+        let verb = match file.outcome {
             InitFileOutcome::Created => "wrote",
             InitFileOutcome::Kept => "kept ",
         };
-        out::print_message(&format!("{what}  {}", file.path.display()));
+        out::print_message(&format!("{verb}  {}", file.path.display()));
     }
     out::print_message(&match found.agent {
         Some(agent) => format!("agent  {agent}"),
-        None => "agent  demo, which is scripted: no agent was found on PATH (change `agent:` later)".to_owned(),
+        None => "agent  demo (scripted): no agent was found on PATH; change `agent:` later".to_owned(),
     });
     out::print_message(&match found.checks.as_slice() {
-        [] => "checks none found: add what must succeed under `checks:`".to_owned(),
+        [] => "checks none found: add commands that must succeed under `checks:`".to_owned(),
         checks => format!("checks {}", checks.join(", ")),
     });
     out::print_message(&format!(
-        "\nNext{}\n  write what you want into {}/\n  ralph plan      makes the plan\n  ralph build     works it off, one task an iteration",
+        "\nNext{}\n  write what you want into {}/\n  ralph plan      writes the implementation plan\n  \
+         ralph build     implements it, one task per iteration",
         match next {
-            InitNextStep::Approve =>
-                "\n  ralph trust     approves the commands of the configuration, after a look at them",
+            InitNextStep::Approve => "\n  ralph trust     shows the commands of the configuration for approval",
             InitNextStep::Plan => "",
         },
         found.specs_dir

@@ -1,4 +1,4 @@
-//! `ralph install` and `ralph uninstall`.
+//! `ralph install` and `ralph uninstall`: hooks and slash commands in the settings of agents.
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
@@ -13,13 +13,14 @@ use ralph_agents::install::{
 use ralph_engine::project::Project;
 use ralph_process as process;
 
-/// Puts ralph into an agent's own sessions: hooks and the slash commands /ralph, /cancel-ralph, /ralph-status, /ralph-tasks
+/// Installs ralph in an agent's sessions: hooks and the slash commands /ralph, /cancel-ralph, /ralph-status,
+/// /ralph-tasks
 ///
-/// What is in its settings stays, byte for byte; `ralph uninstall` undoes exactly what this did. Run it again after ralph
-/// was moved or updated. Hosts: claude, codex, gemini, qwen, copilot, opencode.
+/// Existing settings stay unchanged, byte for byte; `ralph uninstall` undoes exactly these changes. Run it again after
+/// you move or update ralph. Hosts: claude, codex, gemini, qwen, copilot, opencode.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph install claude                        for all projects of yours
+  ralph install claude                        for all your projects
   ralph install gemini --project              for this project
   ralph install claude --dry-run              shows what would be written
   ralph install claude --seconds 1800         for checks that take up to half an hour
@@ -30,15 +31,15 @@ Then, in a session: /ralph \"Fix the failing tests\" --check 'cargo test' --max-
 pub struct InstallArgs {
     #[command(flatten)]
     target: InstallTargetArgs,
-    /// How long the program waits for a hook, and so for the checks that run in it [without it: as it is, else 600]
+    /// How long the host waits for a hook and the checks that run in it, in seconds [default: unchanged, or 600]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(install::MIN_HOOK_TIMEOUT_SECONDS..=install::MAX_HOOK_TIMEOUT_SECONDS))]
     seconds: Option<u64>,
 }
 
-/// Takes ralph out of an agent's sessions
+/// Removes ralph from an agent's sessions
 ///
-/// Undoes what `ralph install` did. Settings that nobody has edited since are as they were, byte for byte; of others only
-/// ralph's entries go. Files of ralph's that somebody has changed stay, and are named.
+/// Undoes `ralph install`. Settings files that were not edited since are restored byte for byte; from edited files,
+/// ralph removes only its entries. Files of ralph that were edited since stay, and are listed.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("where").args(["user", "project", "plugin"])))]
 pub struct UninstallArgs {
@@ -48,18 +49,18 @@ pub struct UninstallArgs {
 
 #[derive(Debug, Args)]
 struct InstallTargetArgs {
-    /// The program whose sessions are meant
+    /// Program that runs the sessions: claude, codex, gemini, qwen, copilot or opencode
     host: String,
-    /// For all projects of yours [this is usual]
+    /// For all your projects (default)
     #[arg(long)]
     user: bool,
-    /// For the project around the current folder
+    /// For the project that contains the current folder
     #[arg(long)]
     project: bool,
     /// As a plugin in this folder (claude only)
     #[arg(long, value_name = "DIR")]
     plugin: Option<PathBuf>,
-    /// Shows what would be changed, and changes nothing
+    /// Shows what would be changed, without changing it
     #[arg(long)]
     dry_run: bool,
     /// Prints an object with host, scope, folder, files, advice and warnings
@@ -68,15 +69,15 @@ struct InstallTargetArgs {
 }
 
 pub fn run_install(args: &InstallArgs) -> Result<u8, CommandError> {
-    let patience = args.seconds.map_or(HookTimeout::KeepExisting, HookTimeout::Seconds);
-    args.target.apply_plan(|host, place, own| install::plan_install(host, place, own, patience), AdviceMode::Show)
+    let timeout = args.seconds.map_or(HookTimeout::KeepExisting, HookTimeout::Seconds);
+    args.target.apply_plan(|host, place, own| install::plan_install(host, place, own, timeout), AdviceMode::Show)
 }
 
 pub fn run_uninstall(args: &UninstallArgs) -> Result<u8, CommandError> {
     args.target.apply_plan(install::plan_uninstall, AdviceMode::Hide)
 }
 
-/// What people hear beside what became of the files.
+/// Whether advice and warnings are shown after the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AdviceMode {
     Show,
@@ -112,7 +113,7 @@ impl InstallTargetArgs {
             AdviceMode::Hide => InstallNotes::default(),
         };
         match self.json {
-            true => self.print_json(host, &place, (&changes, &notes))?,
+            true => self.print_json(host, &place, &changes, &notes)?,
             false => self.print_report(&changes, &notes),
         }
         Ok(0)
@@ -121,8 +122,8 @@ impl InstallTargetArgs {
     fn install_scope(&self, host: &HostInstaller) -> Result<InstallScope, CommandError> {
         match &self.plugin {
             Some(_) if host.name != "claude" => {
-                Err(CommandError::usage_error(format!("{} knows no plugins of this kind", host.name))
-                    .with_hint("leave --plugin out"))
+                Err(CommandError::usage_error(format!("{} does not support --plugin", host.name))
+                    .with_hint("omit --plugin; only claude supports it"))
             }
             Some(folder) => std::path::absolute(folder).map(InstallScope::Plugin).map_err(CommandError::usage_error),
             None if self.project => Ok(InstallScope::Project(Project::find_here()?.root)),
@@ -134,7 +135,8 @@ impl InstallTargetArgs {
         &self,
         host: &HostInstaller,
         place: &InstallTarget<'_>,
-        (changes, notes): (&InstallPlan, &InstallNotes),
+        changes: &InstallPlan,
+        notes: &InstallNotes,
     ) -> Result<(), CommandError> {
         let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
         let files: Vec<_> = changes.file_reports().iter().map(file).collect();
@@ -153,10 +155,10 @@ impl InstallTargetArgs {
             }
         }
         if reports.iter().any(|report| report.outcome == FileOutcome::NotOurs) {
-            out::print_message("\nWhat is not ralph's stays: somebody has made or changed it.");
+            out::print_message("\nFiles that ralph did not write, or that were edited since, stay unchanged.");
         }
         if reports.is_empty() {
-            out::print_message("nothing of ralph's is there");
+            out::print_message("ralph is not installed here");
         }
         if self.dry_run {
             out::print_message("\nNothing was changed (--dry-run).");
@@ -168,7 +170,7 @@ impl InstallTargetArgs {
     }
 }
 
-/// Shows the lines that come and go.
+/// Prints the removed and the added lines.
 fn print_diff(report: &FileReport) {
     let lines = |text: &Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
@@ -182,7 +184,7 @@ fn print_diff(report: &FileReport) {
     between(&after).iter().for_each(|line| out::print_message(&format!("    + {line}")));
 }
 
-/// This very program; by the name under which the user finds it, if that leads here.
+/// Returns the path of this program: the one on PATH if it leads here, else the path of this binary.
 pub fn find_own_program() -> Result<RalphExecutable, CommandError> {
     let known = std::env::current_dir().ok().and_then(|here| process::find_program(&here, "ralph").ok());
     Ok(RalphExecutable::locate(known)?)

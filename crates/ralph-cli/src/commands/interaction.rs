@@ -1,11 +1,11 @@
-//! The person at this terminal, for use cases that have something to show or to ask.
+//! Lets use cases show notes to the user at this terminal, and ask for approval.
 use ralph_app::config::ProjectCommand;
 use ralph_app::interaction::Interaction;
 use ralph_app::trust::format_command;
 
 use super::{confirm, out};
 
-/// Notes go to standard error. A question is asked only if standard input and standard error are terminals.
+/// Prints notes to standard error. Asks only if standard input and standard error are terminals.
 pub struct TerminalInteraction;
 
 impl Interaction for TerminalInteraction {

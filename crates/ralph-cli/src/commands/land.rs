@@ -1,4 +1,4 @@
-//! `ralph land`.
+//! `ralph land`: merges the work of finished tasks.
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
@@ -13,21 +13,21 @@ use ralph_app::task::open_task_store;
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
 
-/// Merges the accepted work of finished tasks into your branch, after the merged result was verified
+/// Merges the accepted work of finished tasks into your branch, after verifying the merged result
 ///
-/// The checks of the task run once more, in a checkout of what your branch would be. Only if they pass are your branch and
-/// your files moved; a conflict or a failure leaves everything as it was. The work tree of the task is removed when nothing
-/// in it would be lost; its branch ralph/TASK stays.
+/// ralph runs the checks of the task again, in a checkout of the merged result. It updates your branch and your files
+/// only if they pass; after a conflict or a failure everything stays as it was. ralph removes the work tree of the task
+/// if nothing in it would be lost; the branch ralph/TASK stays.
 #[derive(Debug, Args)]
-#[command(after_help = "Several tasks are landed one after the other, up to the first that cannot be.
+#[command(after_help = "Several tasks are landed in order, up to the first that cannot be landed.
 
-Exit codes: 0 landed, 1 cannot be landed as things are (not done, a conflict, your uncommitted changes, no branch),
+Exit codes: 0 landed, 1 cannot be landed now (not done, a conflict, your uncommitted changes, no branch),
 3 the checks fail on the merged result, 5 git failed")]
 pub struct LandArgs {
-    /// Tasks that are done, in the order in which they are merged
+    /// Finished tasks, in the order in which to merge them
     #[arg(required = true, value_name = "TASK")]
     tasks: Vec<String>,
-    /// Prints one object for each task: task, landed, branch, commit, work, verified, checks, tree
+    /// Prints one object per task: task, landed, branch, commit, work, verified, checks, tree
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! Prints the result of a landing, for people and for programs.
+//! Formats the result of a landing as text and as JSON.
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use ralph_util::sanitize::sanitize_text;
 use serde_json::{Value, json};
 
 pub fn report_json(report: &LandReport) -> Value {
-    let PreparedLanding { task_id: name, target: onto, accepted, merged } = &report.landing;
+    let PreparedLanding { task_id, target, accepted, merged } = &report.landing;
     let checks: Vec<ReceiptCheck> = report.evidence.checks.iter().map(ReceiptCheck::from).collect();
     json!({
-        "task": name,
+        "task": task_id,
         "landed": report.is_landed,
-        "branch": onto.short_branch_name(),
+        "branch": target.short_branch_name(),
         "commit": if report.is_landed { Some(merged) } else { None },
         "work": accepted,
         "verified": report.is_landed && !checks.is_empty(),
@@ -30,25 +30,25 @@ pub fn report_json(report: &LandReport) -> Value {
 }
 
 pub fn report_text(report: &LandReport) -> String {
-    let PreparedLanding { task_id: name, target: onto, merged, .. } = &report.landing;
+    let PreparedLanding { task_id, target, merged, .. } = &report.landing;
     let mut text = String::new();
     for check in &report.evidence.checks {
         write_check(report, &mut text, check);
     }
-    let branch = onto.short_branch_name();
+    let branch = target.short_branch_name();
     if !report.is_landed {
-        let _ = writeln!(text, "{name} is not landed: the checks fail on what {branch} would be");
+        let _ = writeln!(text, "{task_id} is not landed: the checks fail on the merge into {branch}");
     } else if report.landing.is_already_landed() {
-        let _ = writeln!(text, "{name} is on {branch} already");
+        let _ = writeln!(text, "{task_id} is already on {branch}");
     } else {
         let short = merged.get(..12).unwrap_or(merged);
-        let _ = writeln!(text, "{name} is landed on {branch}: {short}");
+        let _ = writeln!(text, "{task_id} is landed on {branch}: {short}");
         if report.evidence.checks.is_empty() {
             let _ = writeln!(text, "unverified: the task has no check that can be repeated");
         }
     }
-    if let WorktreeRemoval::Kept(why) = &report.removal {
-        let _ = writeln!(text, "its work tree stays: {why}");
+    if let WorktreeRemoval::Kept(reason) = &report.removal {
+        let _ = writeln!(text, "its work tree stays: {reason}");
     }
     sanitize_text(&text)
 }

@@ -1,4 +1,4 @@
-//! How much an agent may take: the flags that every command with a loop shares.
+//! Flags that limit an agent; shared by every command that runs a loop.
 use std::time::Duration;
 
 use clap::Args;
@@ -12,44 +12,44 @@ use ralph_util::memory_size::MemorySize;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// How often a failed start of the agent is tried again within its iteration [built-in: 3]
+    /// How often a failed agent is started again within one iteration [built-in: 3]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_retries)]
     max_retries: Option<u32>,
-    /// Longest time for one iteration [built-in: 60m]
+    /// Time limit for one iteration [built-in: 60m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     timeout: Option<Duration>,
-    /// Longest silence of the agent [built-in: 10m]
+    /// Time limit without output from the agent [built-in: 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     idle_timeout: Option<Duration>,
-    /// How long the agent may stay alive after its final record [built-in: 30s]
+    /// How long the agent may keep running after its final result [built-in: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     after_result: Option<Duration>,
-    /// Longest waiting for rate limits, all waits together [built-in: 6h]
+    /// Total time limit for rate limit waits [built-in: 6h]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     max_rate_limit_wait: Option<Duration>,
-    /// Time to clean up between being asked to stop and being killed [built-in: 5s]
+    /// Time between asking the agent to stop and killing it [built-in: 5s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     grace: Option<Duration>,
-    /// Iterations in a row that change nothing and so end the run; 0: none do [built-in: 3; plan, build, prompt: 0]
+    /// Ends the run after N iterations in a row without changes; 0: never [built-in: 3; plan, build, prompt: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_stall_limit)]
     stall: Option<u32>,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
+    /// Kills the agent if it and its descendants use more memory than this: 512M, 4G; a bare number is MB
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = parse_memory_size)]
     max_memory: Option<MemorySize>,
-    /// Most room for the raw logs of the run: of what is longer, beginning and end are kept [built-in: 1G]
+    /// Size limit for the raw logs of the run; of longer output, beginning and end are kept [built-in: 1G]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = parse_log_size)]
     log_limit: Option<MemorySize>,
 }
 
 impl LimitArgs {
-    /// Returns the most money, where it was said.
+    /// Returns the spending limit, if one was given.
     pub fn max_cost(&self) -> Option<DollarAmount> {
         self.budget.max_cost()
     }
 
-    /// Applies the flags as the highest layer.
+    /// Applies the flags as the highest configuration layer.
     pub fn apply(&self, settings: &mut Settings) {
         let limits = &mut settings.limits;
         limits.max_retries.set_from_flag(self.max_retries, "--max-retries");

@@ -5,12 +5,13 @@ use ralph_core::outcome::exit_code;
 use super::out;
 use crate::error::CommandError;
 
-/// Prints the man page, of ralph or of one command
-///
-/// ralph man > ralph.1; ralph man run | man -l -
+/// Prints the man page of ralph or of one command
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph man > ralph.1
+  ralph man run | man -l -")]
 pub struct ManArgs {
-    /// The command to describe
+    /// The command [default: ralph itself]
     command: Option<String>,
 }
 

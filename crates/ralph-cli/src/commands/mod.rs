@@ -1,5 +1,5 @@
-//! The command line: one file per command. Commands parse, call the rooms and print; only here and in
-//! `report` is anything printed, and only `main` exits.
+//! The command line: one file per command. A command parses its arguments, calls a use case of `ralph-app` and prints
+//! the result. Only this module and `report` print.
 mod agent_args;
 mod agents;
 mod attach;
@@ -86,21 +86,21 @@ struct Cli {
 
 const HELP_EXAMPLES: &str = "\
 Examples:
-  ralph demo                                        see the whole story, no account needed
+  ralph demo                                        a full run with a scripted agent; needs no account
   ralph run 'Fix the failing tests' --check 'cargo test'
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
   ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
   ralph run @task.md --check 'make test' --detach; ralph attach
   ralph task import tasks.yaml; ralph work --slots 2 --until-idle
   ralph show                                        what the newest run did, and why
-  ralph resume                                      go on after Ctrl-C, a crash or a reboot
+  ralph resume                                      continue after Ctrl-C, a crash or a reboot
   ralph status; ralph cancel TASK-001               from another terminal
 
 Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
-6 blocked, 7 over budget, 8 stalled, 9 cancelled, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+6 blocked, 7 over budget, 8 stalled, 9 cancelled, 10 state unusable, 64 usage, 70 internal error, 130/143 stopped by a signal";
 
-/// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
-/// follows.
+/// The arguments of a command are built only when it is used (`defer`): building all of them takes longer than most
+/// commands.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum CliCommand {
@@ -168,14 +168,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = catch_unwind(AssertUnwindSafe(|| init_tracing(&cli.command).and_then(|()| run_command(cli.command))))
         .unwrap_or_else(|_| {
-            // The panic itself has said what and where.
-            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "a fault inside ralph")
-                .with_hint("please report what stands above"))
+            // The panic handler has already printed message and location.
+            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "internal error in ralph")
+                .with_hint("please report the panic message above"))
         });
     ExitCode::from(report_result(result))
 }
 
-/// The names of the original work are commands too where a link to ralph bears them.
+/// Names of links to ralph that work as commands, as in the original tools.
 const COMMAND_LINK_NAMES: [&str; 4] = ["task-create", "task-followup", "ralph-status", "ralph-cancel"];
 
 fn insert_linked_command(mut args: Vec<OsString>) -> Vec<OsString> {
@@ -187,19 +187,19 @@ fn insert_linked_command(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Whoever gets an answer instead of a command gets one that knows of all commands.
+/// Parses the arguments. Help and errors come from the complete parser, which knows all commands.
 fn parse_command_line(args: &[OsString]) -> Result<Cli, clap::Error> {
     match Cli::try_parse_from(args) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {
-            let mut whole = Cli::command();
-            whole.build();
-            Cli::from_arg_matches(&whole.try_get_matches_from(args)?)
+            let mut complete = Cli::command();
+            complete.build();
+            Cli::from_arg_matches(&complete.try_get_matches_from(args)?)
         }
         parsed => parsed,
     }
 }
 
-/// Starts tracing. A session waits for the answer of its hook, whatever cannot be traced.
+/// Starts tracing. A hook must answer its session even if tracing cannot start.
 fn init_tracing(command: &CliCommand) -> Result<(), CommandError> {
     match (trace::start_tracing(), command) {
         (Err(failure), CliCommand::Hook(args)) => {
@@ -210,7 +210,7 @@ fn init_tracing(command: &CliCommand) -> Result<(), CommandError> {
     }
 }
 
-/// Returns what a command is worth to scripts, and tells people why it failed.
+/// Prints the error of a failed command and returns the exit code.
 fn report_result(result: Result<u8, CommandError>) -> u8 {
     let code = result.unwrap_or_else(|failure| {
         out::print_command_error(&failure);
@@ -219,10 +219,9 @@ fn report_result(result: Result<u8, CommandError>) -> u8 {
     if !out::has_lost_output() {
         return code;
     }
-    let lost =
-        CommandError::preflight_error("standard output cannot be written: what should stand there is not complete");
+    let lost = CommandError::preflight_error("cannot write to standard output: the output is incomplete");
     out::print_command_error(
-        &lost.with_hint("is its disk full? A run went on without it: `ralph show` and `ralph events` have it"),
+        &lost.with_hint("free space on its disk; a run continues without output: see `ralph show` and `ralph events`"),
     );
     if code == exit_code::COMPLETED { exit_code::PREFLIGHT_FAILED } else { code }
 }
@@ -276,18 +275,18 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
     }
 }
 
-/// Help and version are answers; everything else that the parser refuses is a usage error, and a hook answers that as well.
+/// Prints help or version, or reports a usage error. A hook also replies to its session.
 fn report_parse_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if error.use_stderr() {
-        // It repeats what it does not understand, which may be a secret.
+        // The message quotes the invalid argument, which may be a secret: print_stderr redacts it.
         let text = error.render();
         let colours = ColorMode::for_stream(&std::io::stderr()) == ColorMode::Colored;
         out::print_stderr(&if colours { text.ansi().to_string() } else { text.to_string() });
         let text = text.to_string();
-        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        return ExitCode::from(session::reply_to_bad_call(args, why).unwrap_or(exit_code::USAGE_ERROR));
+        let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        return ExitCode::from(session::reply_to_bad_call(args, reason).unwrap_or(exit_code::USAGE_ERROR));
     }
-    // Where nobody reads, nothing can be said.
+    // A closed stream cannot be reported.
     let _ = error.print();
     ExitCode::SUCCESS
 }
@@ -297,7 +296,7 @@ fn signal_exit_code(signal: StopSignal) -> u8 {
     RunEnd::interrupted_by_signal(signal).exit_code
 }
 
-/// Runs a command that waits on the world but starts no agent.
+/// Runs an async command that starts no agent.
 fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;

@@ -1,4 +1,4 @@
-//! Writing to the two streams, without secrets. A reader that went away is no error of ours.
+//! Writes to stdout and stderr, with secrets redacted. A reader that closed the pipe is not an error.
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,23 +9,23 @@ use crate::error::CommandError;
 use crate::report::wrap_for_terminal;
 use ralph_util::redact;
 
-/// Whether the reader of standard output went away.
+/// Whether the reader of stdout closed it.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether something could not be printed although somebody wanted it.
+/// Whether output was lost although its reader is still there, for example because a disk is full.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Prints data. A reader that went away wanted no more; any other failure is remembered.
+/// Prints data to stdout. Write errors are recorded for [`has_reader`] and [`has_lost_output`].
 pub fn print_data(text: &str) {
     write_stdout(&redact::redact_text(text));
 }
 
-/// Prints an answer for people: on a terminal, its lines fit.
+/// Prints text for people to stdout, wrapped to the width of a terminal.
 pub fn print_wrapped(text: &str) {
     write_stdout(&wrap_for_terminal(&redact::redact_text(text), &io::stdout()));
 }
 
-/// Prints one line of an answer for people.
+/// Prints one line for people to stdout, wrapped to the width of a terminal.
 pub fn print_message(text: &str) {
     print_wrapped(&format!("{text}\n"));
 }
@@ -34,7 +34,7 @@ fn write_stdout(clean: &str) {
     let _ = TrackedStdout.write_all(clean.as_bytes()).and_then(|()| TrackedStdout.flush());
 }
 
-/// Standard output for somebody who cannot tell of its failures himself: they are remembered.
+/// A writer to stdout that records write errors, for callers that ignore them.
 pub struct TrackedStdout;
 
 impl Write for TrackedStdout {
@@ -49,46 +49,46 @@ impl Write for TrackedStdout {
 
 fn record_write_error(error: &io::Error) {
     if error.kind() != io::ErrorKind::Interrupted {
-        let told = if is_reader_gone(error) { &READER_GONE } else { &OUTPUT_LOST };
-        told.store(true, Ordering::Relaxed);
+        let flag = if is_reader_gone(error) { &READER_GONE } else { &OUTPUT_LOST };
+        flag.store(true, Ordering::Relaxed);
     }
 }
 
-/// Tells whether anybody may still read what is printed.
+/// Returns whether stdout still has a reader.
 pub fn has_reader() -> bool {
     !READER_GONE.load(Ordering::Relaxed)
 }
 
-/// Tells a reader that went away, or a terminal that was closed, from a disk that is full.
+/// Returns whether the reader closed its pipe or terminal; any other error, such as a full disk, loses output.
 fn is_reader_gone(error: &io::Error) -> bool {
-    // A file has no settings of a terminal; a closed terminal cannot tell them any more.
+    // tcgetattr fails with EIO on a closed terminal, and with ENOTTY on a file.
     let closed_terminal = || tcgetattr(io::stdout()).err() == Some(Errno::IO);
     error.kind() == io::ErrorKind::BrokenPipe || closed_terminal()
 }
 
-/// Tells whether data was lost on its way out.
+/// Returns whether output was lost.
 pub fn has_lost_output() -> bool {
     OUTPUT_LOST.load(Ordering::Relaxed)
 }
 
-/// Prints one line of data.
+/// Prints one line of data to stdout.
 pub fn print_line(text: &str) {
     print_data(&format!("{text}\n"));
 }
 
-/// Prints a note for people: on a terminal, its lines fit.
+/// Prints a note for people to stderr, wrapped to the width of a terminal.
 pub fn print_note(text: &str) {
     let clean = redact::redact_text(text);
     write_stderr(&format!("{}\n", wrap_for_terminal(&clean, &io::stderr())));
 }
 
-/// Prints a question and leaves the answer on the same line.
+/// Prints a question to stderr without a line break, so that the answer is on the same line.
 pub fn print_question(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Prints an error in its one shape.
+/// Prints an error to stderr: `error`, `caused by` and `hint` lines.
 pub fn print_command_error(failure: &CommandError) {
     let mut text = format!("error: {}\n", failure.message);
     for cause in &failure.causes {
@@ -100,7 +100,7 @@ pub fn print_command_error(failure: &CommandError) {
     write_stderr(&wrap_for_terminal(&redact::redact_text(&text), &io::stderr()));
 }
 
-/// Prints text as it is to standard error. Where nobody reads, nothing can be said.
+/// Prints text to stderr without wrapping. Write errors are ignored.
 pub fn print_stderr(text: &str) {
     write_stderr(&redact::redact_text(text));
 }

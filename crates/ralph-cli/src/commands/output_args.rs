@@ -1,4 +1,4 @@
-//! How a run is shown: the flags that every command with a loop shares.
+//! The output flags that all commands with a loop share.
 use std::io;
 
 use clap::Args;
@@ -16,28 +16,28 @@ pub struct OutputArgs {
     /// Shows only iterations, claims and verdicts
     #[arg(long, short)]
     quiet: bool,
-    /// Prints every event as a line of JSON; the last one is run.finished
+    /// Prints every event as one line of JSON; the last one is run.finished
     #[arg(long)]
     json: bool,
 }
 
-/// How the run is shown.
+/// The form in which a run is reported.
 pub enum OutputMode {
     Json,
     Plain(ReportDetail),
     Background(BackgroundOutput),
 }
 
-/// How a run is told: while it goes on, and at its end.
+/// The report of a run, and whether a summary follows at its end.
 pub struct RunReporter {
     pub report: ThreadedReporter,
     pub has_summary: bool,
 }
 
 impl OutputMode {
-    /// Starts the report of a run that has at most so many iterations.
+    /// Starts the report of a run with this iteration limit.
     pub fn start_reporter(self, max_iterations: u32) -> Result<RunReporter, CommandError> {
-        let is_summed_up = !matches!(self, Self::Json);
+        let has_summary = !matches!(self, Self::Json);
         let report = match self {
             Self::Json => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
             Self::Plain(detail) => {
@@ -46,7 +46,7 @@ impl OutputMode {
             Self::Background(background) => ThreadedReporter::start(move || background.into_reporter(max_iterations)),
         };
         let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-        Ok(RunReporter { report, has_summary: is_summed_up })
+        Ok(RunReporter { report, has_summary })
     }
 }
 

@@ -10,14 +10,14 @@ use crate::error::CommandError;
 /// Pauses a loop, by its task or its run
 ///
 /// The current iteration ends first, with its checks; a wait for a rate limit or before a retry is paused at once.
-/// A paused loop uses no budget and no time, and stays paused if its ralph dies. `ralph resume` resumes it.
+/// A paused loop uses no budget and no time, and stays paused if its ralph process dies. `ralph resume` resumes it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph pause TASK-001            after this iteration
+  ralph pause TASK-001            pauses after this iteration
   ralph pause TASK-001 --now      stops the agent; its iteration is repeated later
   ralph resume TASK-001           resumes it")]
 pub struct PauseArgs {
-    /// The id of a task, or the beginning or end of a run's
+    /// A task id, or the start or end of a run id
     #[arg(value_name = "TASK|RUN")]
     id: String,
     /// Stops the agent and its checks; the iteration is repeated after the pause
@@ -33,7 +33,7 @@ pub fn run(args: &PauseArgs) -> Result<u8, CommandError> {
             out::print_note(&format!("resume    ralph resume {}", position.name));
         }
         PauseResult::AfterIteration(position) => {
-            out::print_message(&format!("The Ralph loop for {position} pauses when this iteration is over"));
+            out::print_message(&format!("The Ralph loop for {position} pauses after this iteration"));
         }
     }
     Ok(0)

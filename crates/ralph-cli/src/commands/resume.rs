@@ -1,5 +1,4 @@
 //! `ralph resume`.
-
 use clap::Args;
 use ralph_core::control_command::ControlCommand;
 use ralph_core::loop_state::LoopPhase;
@@ -29,17 +28,18 @@ use ralph_process::Keeper;
 use ralph_store::{CommandTarget, RunRow, Store, StoredRun, TakeoverGuard};
 use ralph_util::failpoints::{self, FailPoint};
 
-/// Goes on with a run that was paused or interrupted, or whose ralph died
+/// Resumes a run that was paused or interrupted, or whose ralph process died
 ///
-/// Without RUN, the newest. RUN is the beginning or the end of an id, or the id of a task. What was finished is kept; the iteration that was
-/// cut short is done again under its number, and checks that were cut short run again without the agent. A run that has
-/// ended repeats its result and exit code, and nothing is started. One that is paused is told to go on where it is driven.
+/// Finished iterations are kept. ralph repeats an interrupted iteration under the same number; if only its checks were
+/// interrupted, it repeats them without the agent. A paused run continues in the process that drives it. For a run that
+/// has ended, ralph prints the result again, returns its exit code and starts nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph resume                 the newest run of this project
-  ralph resume 3f2a9c41        the run whose id ends so; `ralph runs` lists them
-  ralph resume --detach        goes on in the background; `ralph attach` follows it")]
+  ralph resume 3f2a9c41        the run whose id ends with this; `ralph runs` lists them
+  ralph resume --detach        in the background; `ralph attach` follows it")]
 pub struct ResumeArgs {
+    /// The start or end of a run id, or a task id [default: the newest run]
     run: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
@@ -59,18 +59,18 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     with_keeper(|keeper| resume_in_foreground(args, project, keeper))
 }
 
-/// What became of a run.
+/// Whether a run can be resumed.
 enum ResumeLookup {
-    /// It has ended, which was said again.
+    /// It cannot, or its driver has resumed it: the exit code of this command.
     Ended(u8),
     Resumable(Box<ResumableRun>),
 }
 
-/// A run that can go on.
+/// A run that can be resumed.
 struct ResumableRun {
     row: RunRow,
     plan: RunPlan,
-    /// What has changed since the run started.
+    /// Changes to files and settings since the run started.
     changes: Vec<String>,
 }
 
@@ -81,14 +81,14 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
     }
     match inspect_run(args, &store, row, project).await? {
         ResumeLookup::Ended(code) => Ok(code),
-        ResumeLookup::Resumable(left) => {
-            let show = args.output.output_mode(&left.plan);
-            resume_run(*left, (store, keeper), show).await
+        ResumeLookup::Resumable(run) => {
+            let output = args.output.output_mode(&run.plan);
+            resume_run(*run, store, keeper, output).await
         }
     }
 }
 
-/// Looks here, where questions can be asked, and goes on elsewhere.
+/// Inspects the run in this process, which can ask questions, and resumes it in a background process.
 fn resume_in_background(args: &ResumeArgs, project: Project) -> Result<u8, CommandError> {
     let found = block_on(async {
         let FoundRun { store, run: row } = run_lookup::find_run_or_task(args.run.as_deref()).await?;
@@ -101,17 +101,17 @@ fn resume_in_background(args: &ResumeArgs, project: Project) -> Result<u8, Comma
     });
     let ResumableRun { row, plan, changes } = match found? {
         ResumeLookup::Ended(code) => return Ok(code),
-        ResumeLookup::Resumable(left) => *left,
+        ResumeLookup::Resumable(run) => *run,
     };
-    run_detached(plan, &args.output, |plan, show| {
+    run_detached(plan, &args.output, |plan, output| {
         with_keeper(async move |keeper| {
             let FoundRun { store, run: _ } = run_lookup::find_run(Some(&row.id)).await?;
-            resume_run(ResumableRun { row, plan, changes }, (store, keeper), show).await
+            resume_run(ResumableRun { row, plan, changes }, store, keeper, output).await
         })
     })
 }
 
-/// Lets whoever drives a paused run go on with it, if somebody does.
+/// Tells the process that drives a paused run to resume it. Returns `None` if the run is not paused or has no driver.
 async fn wake_paused_run(store: &Store, row: &RunRow, project: &Project) -> Result<Option<u8>, CommandError> {
     let Some(found) = store.loop_of_run(&row.id).await?.filter(|found| found.run.status == "running") else {
         return Ok(None);
@@ -128,14 +128,14 @@ async fn wake_paused_run(store: &Store, row: &RunRow, project: &Project) -> Resu
     let answered = async || Ok(store.command_answer(&id).await?);
     if poll_with_timeout(ANSWER_TIMEOUT, answered).await?.is_none() {
         return Err(unresponsive_error(&found, owner.as_ref())
-            .with_advice("the command stays: the loop resumes as soon as it answers")
+            .with_advice("the command stays queued: the loop resumes as soon as its process responds")
             .into());
     }
     out::print_message(&format!("Resumed Ralph loop for {}", describe_loop(&found)));
     Ok(Some(0))
 }
 
-/// Finds out whether a run can go on, before anything of it is touched.
+/// Checks whether a run can be resumed. Changes nothing.
 async fn inspect_run(
     args: &ResumeArgs,
     store: &Store,
@@ -146,14 +146,14 @@ async fn inspect_run(
     if !stored.state.can_resume() {
         let audience = args.output.audience();
         let code = repeat_result(store, &row, &stored, audience).await?;
-        return task::finish_generation_in(store, &project, &row.id, (code, audience)).await.map(ResumeLookup::Ended);
+        return task::finish_generation_in(store, &project, &row.id, code, audience).await.map(ResumeLookup::Ended);
     }
     if row.kind == STAGE_RUN_KIND {
         return Err(CommandError::preflight_error(format!(
             "run {} is a stage that a worker drives",
             short_id(&row.id)
         ))
-        .with_hint("`ralph work` goes on with its task"));
+        .with_hint("`ralph work` resumes its task"));
     }
     let request = ResumeRequest {
         config: &args.config.source(),
@@ -165,13 +165,9 @@ async fn inspect_run(
     Ok(ResumeLookup::Resumable(Box::new(ResumableRun { row, plan, changes })))
 }
 
-async fn resume_run(
-    left: ResumableRun,
-    (store, keeper): (Store, Keeper),
-    show: OutputMode,
-) -> Result<u8, CommandError> {
-    let ResumableRun { row, plan, changes } = left;
-    let hold = acquire_run_lease(&plan).await?;
+async fn resume_run(run: ResumableRun, store: Store, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
+    let ResumableRun { row, plan, changes } = run;
+    let lease = acquire_run_lease(&plan).await?;
     let settings = RunSpec::from_plan(&plan)
         .to_stored_json()
         .map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
@@ -179,9 +175,9 @@ async fn resume_run(
         ensure_task_is_free(&store, task).await?;
     }
     failpoints::reach_fail_point(FailPoint::StageBegins);
-    let right = row.task.as_deref().map_or(TakeoverGuard::Unguarded, |task| TakeoverGuard::TaskUnleased { task });
-    let stored = store.take_over_run(&row.id, &hold.owner().to_json(), &settings, right).await?;
-    let audience = match show {
+    let guard = row.task.as_deref().map_or(TakeoverGuard::Unguarded, |task| TakeoverGuard::TaskUnleased { task });
+    let stored = store.take_over_run(&row.id, &lease.owner().to_json(), &settings, guard).await?;
+    let audience = match output {
         OutputMode::Json => OutputVisibility::Hidden,
         OutputMode::Plain(_) | OutputMode::Background(_) => OutputVisibility::Shown,
     };
@@ -192,17 +188,17 @@ async fn resume_run(
     if let Some(signal) = set_up_worktree(&plan, &keeper).await? {
         return Ok(signal_exit_code(signal));
     }
-    let left = StartMode::Resumed(Box::new(ResumedRun { stored_run: stored, changes }));
-    let told = show.start_reporter(plan.policy.max_iterations)?;
+    let start = StartMode::Resumed(Box::new(ResumedRun { stored_run: stored, changes }));
+    let reporter = output.start_reporter(plan.policy.max_iterations)?;
     let (kind, project) = (plan.kind, plan.project.clone());
-    let code = run_and_report(plan, left, build_run_resources(keeper, hold, store)?, told).await?;
+    let code = run_and_report(plan, start, build_run_resources(keeper, lease, store)?, reporter).await?;
     match kind {
-        GENERATE_RUN_KIND => task::finish_generation(&project, &row.id, (code, audience)).await,
+        GENERATE_RUN_KIND => task::finish_generation(&project, &row.id, code, audience).await,
         _ => Ok(code),
     }
 }
 
-/// A run that has ended says so again. Nothing is started.
+/// Prints the result of a run that has ended, and returns its exit code.
 async fn repeat_result(
     store: &Store,
     row: &RunRow,
@@ -210,7 +206,7 @@ async fn repeat_result(
     audience: OutputVisibility,
 ) -> Result<u8, CommandError> {
     let Some(ended) = stored.state.run_end() else {
-        return Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "a run that cannot go on has no end"));
+        return Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "a run that cannot be resumed has no end"));
     };
     match audience {
         OutputVisibility::Hidden => {

@@ -7,15 +7,15 @@ use super::interaction::TerminalInteraction;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Makes a task ready again that was blocked, was cancelled or has failed
+/// Makes a blocked, cancelled or failed task ready again
 ///
-/// It begins with its first stage, and with all of its attempts. What was committed for it stays.
+/// The task restarts with its first stage and its full number of attempts. Its commits are kept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph retry TASK-001; ralph work
   ralph guide TASK-001 'The tests need Redis: run make redis first'; ralph retry TASK-001")]
 pub struct RetryArgs {
-    /// The id of a task
+    /// The task id
     #[arg(value_name = "TASK")]
     id: String,
 }

@@ -11,25 +11,26 @@ use super::interaction::TerminalInteraction;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Resets the work tree of a task to its files after an earlier attempt
+/// Resets the work tree of a task to its state after an earlier attempt
 ///
-/// Without an iteration, lists the attempts. HEAD and files are reset; files that were not committed then are uncommitted again.
-/// The current files are stored first, under a reference that is printed. Files that git ignores stay as they are.
-/// The task is reset too: `ralph work` resumes with that stage.
+/// Without an iteration, ralph lists the attempts. ralph stores the current files first and prints their reference, then
+/// resets HEAD and files; files that were uncommitted at that time are uncommitted again. Files that git ignores do not
+/// change. The task is reset too: `ralph work` resumes with that stage.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph rewind TASK-001                  lists the stored attempts
   ralph rewind TASK-001 2                the last attempt of iteration 2 of the newest stage
   ralph rewind TASK-001 coder 2")]
 pub struct RewindArgs {
+    /// The task id
     task: String,
-    /// The stage [default: the newest], and the iteration
+    /// The stage [default: the newest] and the iteration
     #[arg(value_name = "[STAGE] ITERATION", num_args = 0..=2)]
     to: Vec<String>,
-    /// An earlier round of a stage that ran several times, as the list names it
+    /// Earlier round of a stage that ran several times, as shown in the list
     #[arg(long, value_name = "N", requires = "to")]
     earlier: Option<u32>,
-    /// Prints one object a line: task, stage, iteration, attempt, earlier, commit, at; after rewinding also kept
+    /// Prints one object per line: task, stage, iteration, attempt, earlier, commit, at; after a rewind also kept
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +61,7 @@ impl RewindArgs {
         let number = iteration.parse().ok().filter(|number| *number > 0);
         let iteration = number.ok_or_else(|| {
             CommandError::usage_error(format!("{iteration:?} is not an iteration"))
-                .with_hint("iterations are counted from 1, and come last: ralph rewind TASK-001 coder 2")
+                .with_hint("iterations count from 1 and are the last argument: ralph rewind TASK-001 coder 2")
         })?;
         Ok(Some(RewindTarget { stage, iteration, earlier_round: self.earlier }))
     }
@@ -102,15 +103,15 @@ impl RewindArgs {
         }
         let key = &report.snapshot.key;
         out::print_line(&format!(
-            "{} has the files after attempt {} of iteration {} of {}",
+            "reset {} to the files after attempt {} of iteration {} of {}",
             report.worktree_path.display(),
             key.attempt,
             key.iteration,
             key.stage
         ));
-        out::print_line(&format!("the files before are kept: {}", report.backup_ref));
+        out::print_line(&format!("the previous files are stored in {}", report.backup_ref));
         if let Some(accepted) = &report.accepted_backup_ref {
-            out::print_line(&format!("work that was accepted later is kept too: {accepted}"));
+            out::print_line(&format!("work that was accepted later is stored in {accepted}"));
         }
     }
 }

@@ -59,60 +59,60 @@ fn plan_run(args: &RunArgs, settings: &Settings, project: Project) -> Result<Run
     })
 }
 
-/// Runs a plan to its outcome and says what came of it.
-pub fn execute_run(plan: RunPlan, show: OutputMode) -> Result<u8, CommandError> {
-    with_keeper(|keeper| execute_with_keeper(plan, keeper, show))
+/// Runs a plan to its end and prints the result.
+pub fn execute_run(plan: RunPlan, output: OutputMode) -> Result<u8, CommandError> {
+    with_keeper(|keeper| execute_with_keeper(plan, keeper, output))
 }
 
 /// Runs a command that starts agents.
 pub fn with_keeper<W: Future<Output = Result<u8, CommandError>>>(
     work: impl FnOnce(Keeper) -> W,
 ) -> Result<u8, CommandError> {
-    // The keeper must be forked before the first thread exists, and before any lock is taken: it would have it too.
+    // Fork the keeper before the first thread starts, and before any lock is taken: it would inherit the lock.
     let keeper = Keeper::start().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
     block_on(work(keeper))
 }
 
-/// Runs a plan to its outcome with a keeper that is there already.
-pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, show: OutputMode) -> Result<u8, CommandError> {
+/// Runs a plan to its end with a keeper that is already running.
+pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
     let state = plan.project.state_folder();
-    let is_introduced = matches!(show, OutputMode::Plain(_));
-    // While SQLite opens its files in a thread of its own, this one does what else must be done. It looks up after each
-    // part, because SQLite must be told the next step.
+    let has_header = matches!(output, OutputMode::Plain(_));
+    // SQLite opens its files in another thread. This thread prepares the rest meanwhile, and yields after each part so
+    // that the future that opens the store can submit its next step.
     let meanwhile = async {
-        let hold = acquire_run_lease(&plan).await;
+        let lease = acquire_run_lease(&plan).await;
         yield_now().await;
         redact::prepare_secrets();
         yield_now().await;
-        (hold, show.start_reporter(plan.policy.max_iterations))
+        (lease, output.start_reporter(plan.policy.max_iterations))
     };
-    let (store, (hold, told)) = tokio::join!(Store::open(&state, OpenMode::Create), meanwhile);
-    let (store, hold) = match (store, hold) {
-        (Ok(Some(store)), hold) => (store, hold.map_err(|error| run_lock_error(&plan, error))?),
+    let (store, (lease, reporter)) = tokio::join!(Store::open(&state, OpenMode::Create), meanwhile);
+    let (store, lease) = match (store, lease) {
+        (Ok(Some(store)), lease) => (store, lease.map_err(|error| run_lock_error(&plan, error))?),
         (Ok(None), _) => {
             return Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "the database was not created"));
         }
-        (Err(error), hold) => {
-            hold.into_iter().for_each(|hold| hold.discard_unstored_run(&plan));
+        (Err(error), lease) => {
+            lease.into_iter().for_each(|lease| lease.discard_unstored_run(&plan));
             return Err(error.into());
         }
     };
-    if is_introduced {
+    if has_header {
         print_run_header(&plan);
     } else {
         print_fresh_session_note(&plan);
     }
     if let Some(signal) = set_up_worktree(&plan, &keeper).await? {
-        hold.discard_unstored_run(&plan);
+        lease.discard_unstored_run(&plan);
         return Ok(signal_exit_code(signal));
     }
-    run_and_report(plan, StartMode::New, build_run_resources(keeper, hold, store)?, told?).await
+    run_and_report(plan, StartMode::New, build_run_resources(keeper, lease, store)?, reporter?).await
 }
 
-/// Returns what a run works with that this process drives alone.
-pub fn build_run_resources(keeper: Keeper, hold: RunLease, store: Store) -> Result<RunResources, CommandError> {
+/// Returns the resources of a run that this process drives alone.
+pub fn build_run_resources(keeper: Keeper, lease: RunLease, store: Store) -> Result<RunResources, CommandError> {
     let control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
-    Ok(RunResources { keeper, lease: hold, store: Arc::new(store), control, cost_account: None })
+    Ok(RunResources { keeper, lease, store: Arc::new(store), control, cost_account: None })
 }
 
 /// Takes the locks of a run.
@@ -125,7 +125,7 @@ pub async fn acquire_run_lease(plan: &RunPlan) -> Result<RunLease, EngineError> 
     RunLease::acquire(plan, tree).await
 }
 
-/// Says how `ralph run`, and only that, can work beside others.
+/// Converts a lock error. For `ralph run`, adds a hint about `--parallel`.
 fn run_lock_error(plan: &RunPlan, error: EngineError) -> CommandError {
     let is_taken = matches!(error, EngineError::Lock(LockError::Taken { .. }));
     let failure = CommandError::from(error);
@@ -135,31 +135,31 @@ fn run_lock_error(plan: &RunPlan, error: EngineError) -> CommandError {
     failure
 }
 
-/// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.
+/// Drives a run to its end, writes the report and the session log (if it has one), and prints the summary.
 pub async fn run_and_report(
     plan: RunPlan,
-    from: StartMode,
-    means: RunResources,
-    told: RunReporter,
+    start: StartMode,
+    resources: RunResources,
+    reporter: RunReporter,
 ) -> Result<u8, CommandError> {
     let id = plan.id.clone();
-    let (session, began) = (plan.session_log.clone(), Instant::now());
-    let place = plan.own_worktree.clone();
-    let store = Arc::clone(&means.store);
-    let ended = match run_with_classic_log(plan, from, means, told.report).await {
+    let (session, started_at) = (plan.session_log.clone(), Instant::now());
+    let worktree = plan.own_worktree.clone();
+    let store = Arc::clone(&resources.store);
+    let ended = match run_with_classic_log(plan, start, resources, reporter.report).await {
         Ok(ended) => ended,
         Err(failure) => {
             abandon_store(store);
             return Err(failure);
         }
     };
-    if told.has_summary {
+    if reporter.has_summary {
         let row = store.find_runs_by_id_part(&id).await?.into_iter().next();
-        let story = RunSummary { proof: ProofLevel::load(&store, &id).await?, session };
-        story.print_summary(&ended, began.elapsed(), row.as_ref());
+        let summary = RunSummary { proof: ProofLevel::load(&store, &id).await?, session };
+        summary.print_summary(&ended, started_at.elapsed(), row.as_ref());
     }
-    if let Some(place) = &place {
-        print_worktree_outcome(&finish_worktree(place, &store, &id, &ended).await?);
+    if let Some(worktree) = &worktree {
+        print_worktree_outcome(&finish_worktree(worktree, &store, &id, &ended).await?);
     }
     if let Some(store) = Arc::into_inner(store) {
         store.close().await;
@@ -169,13 +169,13 @@ pub async fn run_and_report(
 
 fn print_worktree_outcome(outcome: &WorktreeOutcome) {
     out::print_note(&match outcome {
-        WorktreeOutcome::Unfinished { path } => format!("tree      {} has the work so far", path.display()),
+        WorktreeOutcome::Unfinished { path } => format!("tree      {} contains the work so far", path.display()),
         WorktreeOutcome::Accepted { branch, tree } => format!("branch    {branch}; `ralph land {tree}` merges it"),
         WorktreeOutcome::NotAccepted { branch, reason } => format!("warning: {branch} was not moved: {reason}"),
     });
 }
 
-/// Leaves a database behind that an engine could not go on with.
+/// Drops the store of a failed run without closing the database, which may be damaged.
 pub fn abandon_store(store: Arc<Store>) {
     match Arc::try_unwrap(store) {
         Ok(store) => store.abandon_without_closing(),
@@ -185,15 +185,15 @@ pub fn abandon_store(store: Arc<Store>) {
 
 async fn run_with_classic_log(
     plan: RunPlan,
-    from: StartMode,
-    means: RunResources,
+    start: StartMode,
+    resources: RunResources,
     mut report: ThreadedReporter,
 ) -> Result<RunEnd, CommandError> {
     let Some(file) = plan.session_log.clone() else {
-        return Ok(run_driver::run_loop(plan, from, means, &mut report).await?);
+        return Ok(run_driver::run_loop(plan, start, resources, &mut report).await?);
     };
     let mut log = ClassicLog::new(file, plan.kind, report);
-    let ended = run_driver::run_loop(plan, from, means, &mut log).await.map_err(CommandError::from);
+    let ended = run_driver::run_loop(plan, start, resources, &mut log).await.map_err(CommandError::from);
     ended.inspect_err(|failure| log.write_aborted_summary(&failure.message, failure.exit_code))
 }
 
@@ -208,8 +208,8 @@ pub fn print_run_header(plan: &RunPlan) {
         pluralize(i64::from(plan.policy.max_iterations), "iteration"),
     ));
     budget::print_budget(plan);
-    if let Some(means) = plan.agent.describe_permissions() {
-        out::print_note(&format!("may       {means}"));
+    if let Some(permissions) = plan.agent.describe_permissions() {
+        out::print_note(&format!("may       {permissions}"));
     }
     for agent in &plan.fallback {
         out::print_note(&format!("fallback  {}", agent.name));
@@ -229,26 +229,26 @@ pub fn print_run_header(plan: &RunPlan) {
     }
 }
 
-/// Says which agents start afresh although sessions shall go on.
+/// Prints which agents start a new session in every iteration although the run continues sessions.
 fn print_fresh_session_note(plan: &RunPlan) {
     if let Some(note) = plan.describe_agents_without_resume() {
         out::print_note(&format!("context   {note}"));
     }
 }
 
-/// What the end of a run is told with.
+/// The data of the summary that is printed at the end of a run.
 pub struct RunSummary {
     pub proof: ProofLevel,
     pub session: Option<SessionLogFile>,
 }
 
-/// What stands behind a completion, as its receipt says.
+/// How well the receipt of a completed run proves its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProofLevel {
     Verified,
     /// Nothing was checked.
     Unchecked,
-    /// Whatever was checked came to no more than the agent's own word.
+    /// Checks ran, but none proved more than the agent's claim.
     ClaimOnly,
 }
 
@@ -257,8 +257,8 @@ impl ProofLevel {
         let receipt = store.receipt_of_run(run).await?;
         let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
         Ok(match receipt.map(|receipt| receipt.findings) {
-            Some(told) if told.is_verified => Self::Verified,
-            Some(told) if !told.checks.is_empty() => Self::ClaimOnly,
+            Some(findings) if findings.is_verified => Self::Verified,
+            Some(findings) if !findings.checks.is_empty() => Self::ClaimOnly,
             Some(_) | None => Self::Unchecked,
         })
     }
@@ -278,28 +278,28 @@ impl RunSummary {
         if let Some(row) = row {
             print_usage(row);
             if ended.outcome == Outcome::Interrupted {
-                out::print_message(&format!("go on     ralph resume {}", short_id(&row.id)));
+                out::print_message(&format!("resume    ralph resume {}", short_id(&row.id)));
             }
         }
         if let Some(path) = self.session.as_ref().and_then(SessionLogFile::path) {
             out::print_message(&format!("log       {}", path.display()));
         }
-        if let Some(caution) = self.outcome_caveat(ended) {
-            out::print_message(caution);
+        if let Some(caveat) = self.outcome_caveat(ended) {
+            out::print_message(caveat);
         }
     }
 
-    /// Says what the outcome alone does not.
+    /// Returns what the outcome alone does not show: missing proof, or an exit code of 0 without completion.
     fn outcome_caveat(&self, ended: &RunEnd) -> Option<&'static str> {
         match (ended.outcome, ended.exit_code) {
             (Outcome::Completed, _) if self.proof == ProofLevel::Unchecked => {
-                Some("unverified: no check was given, so only the agent's word stands behind this")
+                Some("unverified: the run has no checks, so only the agent's claim supports this result")
             }
             (Outcome::Completed, _) if self.proof == ProofLevel::ClaimOnly => {
-                Some("unverified: no check proved more than the agent's own word")
+                Some("unverified: no check proved more than the agent's claim")
             }
             (Outcome::Exhausted, exit_code::COMPLETED) => {
-                Some("not complete: the iterations are used up, which is no error here; --strict makes it one")
+                Some("not complete: the iterations are used up; this is an error only with --strict")
             }
             (_, _) => None,
         }

@@ -1,4 +1,4 @@
-//! What `ralph run` can be told.
+//! The arguments of `ralph run`.
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -22,57 +22,57 @@ use ralph_app::config::{ConfiguredCheck, Settings, TemplateLibrary};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{PromptSource, read_bounded_prompt};
 
-/// Runs an agent in a loop until it claims completion and the checks agree
+/// Runs an agent in a loop until it claims completion and the checks pass
 ///
-/// The prompt goes to the agent by standard input. When the agent ends its last message with
-/// <promise>DONE</promise>, every --check runs; if one fails, its output goes back to the agent and the loop
-/// goes on. Without any check the claim alone decides, and the result says that nothing was verified. What no
-/// flag says comes from the configuration (`ralph config show`).
+/// ralph sends the prompt to the agent on standard input. When the agent ends its last message with
+/// <promise>DONE</promise>, ralph runs every --check. If a check fails, the agent gets its output and the loop
+/// continues. Without checks, the claim alone ends the run, and the result is marked as unverified. Settings
+/// without a flag come from the configuration (`ralph config show`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph run 'Make the tests pass' --check 'cargo test'
   ralph run @task.md --model sonnet --max-iterations 30 --check 'make lint' --check 'make test'
-  ralph run @task.md --check 'make test' --detach       then `ralph attach` follows it
+  ralph run @task.md --check 'make test' --detach       in the background; `ralph attach` follows it
   echo 'Tidy up' | ralph run - --agent text --agent-cmd ./my-agent.sh
 
-Logs and state are in .ralph/state of the project; `ralph show` tells what happened and why.")]
+Logs and state are in .ralph/state of the project; `ralph show` shows what happened and why.")]
 pub struct RunArgs {
-    /// The task: words, @FILE (read again for every iteration), or - for standard input
+    /// The task: text, @FILE (read again before every iteration), or - for standard input
     pub prompt: String,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Goes on in the agent's own session from the second iteration on, where it can [built-in]
+    /// Continues the agent's session from the second iteration on, if the agent supports it [built-in]
     #[arg(long = "continue", help_heading = "Agent", conflicts_with = "fresh")]
     pub continued: bool,
-    /// Starts every iteration from the whole prompt, with nothing remembered
+    /// Starts every iteration in a new session with the full prompt
     #[arg(long, help_heading = "Agent")]
     pub fresh: bool,
-    /// The text inside <promise>…</promise> by which the agent claims completion
+    /// Text inside <promise>…</promise> with which the agent claims completion
     #[arg(long, default_value = "DONE", help_heading = "Claims")]
     pub promise: String,
-    /// Asks for a new id in the tag each iteration; nothing else counts
+    /// Requires a new id in the tag in each iteration; other claims are ignored
     #[arg(long, help_heading = "Claims")]
     pub nonce: bool,
     #[command(flatten)]
     pub signals: ClaimArgs,
-    /// A shell command that must succeed before a claim is believed, in place of the configured ones; repeat for more
+    /// Shell command that must succeed before a claim is accepted; replaces the configured checks; repeat for more
     #[arg(long, value_name = "CMD", help_heading = "Proof")]
     pub check: Vec<String>,
-    /// A ready check with its values, such as 'pytest-coverage min=90', in place of the configured ones; repeat for more
+    /// Check template with its values, such as 'pytest-coverage min=90'; replaces the configured checks; repeat for more
     /// (`ralph templates` lists them)
     #[arg(long, value_name = "TEMPLATE", help_heading = "Proof")]
     pub check_template: Vec<String>,
     #[command(flatten)]
     pub checking: CheckArgs,
-    /// Stops after so many iterations, done or not [built-in: 10]
+    /// Stops after N iterations, complete or not [built-in: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations, help_heading = "Limits")]
     pub max_iterations: Option<u32>,
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Lets other runs work in the same tree at the same time; they must all say so
+    /// Allows other runs in the same work tree at the same time; all of them need this flag
     #[arg(long, help_heading = "Limits")]
     pub parallel: bool,
-    /// Works in a git work tree of its own, on the branch ralph/run-ID, and leaves your files alone
+    /// Works in a separate git work tree, on the branch ralph/run-ID, and does not change your files
     #[arg(long, conflicts_with = "parallel", help_heading = "Limits")]
     pub worktree: bool,
     #[command(flatten)]
@@ -86,16 +86,18 @@ pub struct RunArgs {
 impl RunArgs {
     pub fn parse_promise(&self) -> Result<Promise, CommandError> {
         if self.promise.contains(['<', '>']) {
-            return Err(CommandError::usage_error("the promise holds `<` or `>`, which belong to the tag around it")
-                .with_hint("give only the text inside the tag, such as --promise DONE"));
+            return Err(CommandError::usage_error(
+                "the promise contains `<` or `>`, which belong to the tag around it",
+            )
+            .with_hint("give only the text inside the tag, such as --promise DONE"));
         }
         Promise::parse(&self.promise).map_err(|error| {
             CommandError::from_error(exit_code::USAGE_ERROR, &error)
-                .with_hint("give a word that the agent would not print by chance, such as --promise DONE")
+                .with_hint("choose text that the agent would not print by chance, such as --promise DONE")
         })
     }
 
-    /// Returns the settings of all layers, these flags on top.
+    /// Returns the settings of all configuration layers, overridden by these flags.
     pub fn load_settings(&self, project: &Project) -> Result<Settings, CommandError> {
         let mut settings = self.config.load_settings(Some(project))?;
         self.agent.apply(&mut settings);
@@ -115,27 +117,27 @@ impl RunArgs {
     fn parse_checks(&self, templates: &TemplateLibrary) -> Result<Vec<ConfiguredCheck>, CommandError> {
         if self.check.iter().any(|command| command.trim().is_empty()) {
             return Err(CommandError::usage_error("--check is empty")
-                .with_hint("give the command that must succeed, or leave it out"));
+                .with_hint("pass the command that must succeed, or omit the flag"));
         }
         let commands = self.check.iter().map(|command| Ok(ExternalCheck::from_shell_text(command).into()));
         let ready = self.check_template.iter().map(|written| templates::parse_check_template(templates, written));
         commands.chain(ready).collect()
     }
 
-    /// Reads the prompt once, so that a mistake shows before anything is started.
+    /// Returns the prompt source. Reads it once, so that errors are reported before anything starts.
     pub fn read_prompt_source(&self) -> Result<PromptSource, CommandError> {
         let source = match (self.prompt.strip_prefix('@'), self.prompt.as_str()) {
             (Some(""), _) => {
-                return Err(CommandError::usage_error("@ stands alone, and no file behind it")
-                    .with_hint("after @ comes the path of a text file: ralph run @task.md"));
+                return Err(CommandError::usage_error("there is no file name after @")
+                    .with_hint("write the path of a text file after @: ralph run @task.md"));
             }
             (Some(path), _) => prompt_from_file(path)?,
             (None, "-") => PromptSource::Text(read_stdin()?),
-            (None, words) => PromptSource::Text(words.to_owned()),
+            (None, text) => PromptSource::Text(text.to_owned()),
         };
-        let words = source.read_prompt(1, 1).map_err(|error| prompt_read_error(&self.prompt, &error))?;
-        if words.text.trim().is_empty() {
-            return Err(CommandError::usage_error("the prompt is empty").with_hint("say what the agent shall do"));
+        let prompt = source.read_prompt(1, 1).map_err(|error| prompt_read_error(&self.prompt, &error))?;
+        if prompt.text.trim().is_empty() {
+            return Err(CommandError::usage_error("the prompt is empty").with_hint("describe what the agent must do"));
         }
         Ok(source)
     }
@@ -145,7 +147,7 @@ fn absolute_path(path: &str) -> Result<PathBuf, CommandError> {
     std::path::absolute(path).map_err(|error| prompt_read_error(path, &error))
 }
 
-/// A pipe or device can be read only once, so its words are kept.
+/// Returns the prompt in a file. A pipe or device can be read only once, so its text is kept.
 fn prompt_from_file(path: &str) -> Result<PromptSource, CommandError> {
     let absolute = absolute_path(path)?;
     let is_file = std::fs::metadata(&absolute).map_err(|error| prompt_read_error(path, &error))?.is_file();
@@ -160,18 +162,18 @@ fn read_stdin() -> Result<String, CommandError> {
     read_utf8(std::io::stdin().lock()).map_err(|error| {
         CommandError::preflight_error("the prompt cannot be read from standard input")
             .with_cause(error)
-            .with_hint("- stands for standard input: send the words there, as in echo 'Tidy up' | ralph run -")
+            .with_hint("- means standard input: pipe the prompt in, as in echo 'Tidy up' | ralph run -")
     })
 }
 
 fn read_utf8(from: impl Read) -> std::io::Result<String> {
-    let no_text = |_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text");
-    String::from_utf8(read_bounded_prompt(from)?).map_err(no_text)
+    let not_utf8 = |_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text");
+    String::from_utf8(read_bounded_prompt(from)?).map_err(not_utf8)
 }
 
-fn prompt_read_error(what: &str, error: &std::io::Error) -> CommandError {
-    let name = what.strip_prefix('@').unwrap_or(what);
+fn prompt_read_error(argument: &str, error: &std::io::Error) -> CommandError {
+    let name = argument.strip_prefix('@').unwrap_or(argument);
     CommandError::preflight_error(format!("the prompt {name} cannot be read"))
         .with_cause(error)
-        .with_hint("after @ comes the path of a text file; words without @ are the prompt itself")
+        .with_hint("write the path of a text file after @; text without @ is the prompt itself")
 }

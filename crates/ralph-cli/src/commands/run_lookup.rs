@@ -1,16 +1,16 @@
-//! Finds the run that a command names, in the project here.
+//! Finds the run that a command names, in the project of the current directory.
 use ralph_app::run::{self, FoundRun};
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store};
 
 use crate::error::CommandError;
 
-/// Opens the store of the project here, if it has one.
+/// Opens the store of the project, if it has one.
 pub async fn open_existing_store() -> Result<Option<Store>, CommandError> {
     Ok(run::open_existing_store(&Project::find_here()?).await?)
 }
 
-/// Returns the newest run that is still driven.
+/// Returns the newest run that a process still drives.
 pub async fn find_active_run() -> Result<FoundRun, CommandError> {
     Ok(run::find_active_run(&Project::find_here()?).await?)
 }

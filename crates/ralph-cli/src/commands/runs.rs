@@ -9,7 +9,7 @@ use ralph_app::view::{self, run_lines};
 /// Lists the runs of this project, newest first
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// At most so many
+    /// Lists at most N runs
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_run_limit)]
     limit: u32,
     /// Prints an array of objects, each with at least id and status

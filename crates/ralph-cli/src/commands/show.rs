@@ -6,11 +6,10 @@ use crate::error::CommandError;
 use ralph_app::run::load_run_view;
 use ralph_engine::project::Project;
 
-/// Shows one run: its outcome, its iterations, what was claimed and what was proven
-///
-/// Without RUN, the newest. RUN is the beginning or the end of an id.
+/// Shows a run: its outcome, iterations, claims and verdicts
 #[derive(Debug, Args)]
 pub struct ShowArgs {
+    /// The start or end of a run id [default: the newest run]
     run: Option<String>,
     /// Prints one object: id, kind, outcome, reason, iterations
     #[arg(long)]

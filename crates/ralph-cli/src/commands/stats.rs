@@ -15,23 +15,23 @@ use ralph_engine::project::Project;
 use ralph_store::StatsGrouping;
 use ralph_util::duration;
 
-/// Shows what runs came to: success, iterations, cost, tokens and time
+/// Shows statistics of runs: success, iterations, cost, tokens and time
 ///
-/// done: completed, of the runs that are over and did not send the work back (back). iterations: mean/median/most. time: at
-/// work, on average. false: claims that were rejected. Unknown values are shown as unknown, never as 0.
+/// done: completed runs, out of those that ended and did not send the work back (back). iterations: mean/median/maximum.
+/// time: mean working time. false: rejected claims. Unknown values are shown as unknown, never as 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph stats
   ralph stats --by model --since 7d
   ralph stats --by task -n 100 --json")]
 pub struct StatsArgs {
-    /// What runs are grouped by
+    /// Property by which runs are grouped
     #[arg(long, value_name = "WHAT", default_value = "role")]
     by: StatsGroupBy,
-    /// Only runs that began since then: so long ago (7d), or a date (2026-11-01)
+    /// Only runs that started since then: an age (7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_since)]
     since: Option<SinceFilter>,
-    /// At most so many groups, the costliest first
+    /// Shows at most N groups, the most expensive first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_group_limit)]
     limit: u32,
     /// Prints one object: by, total, groups
@@ -71,11 +71,11 @@ enum SinceFilter {
 fn parse_since(text: &str) -> Result<SinceFilter, String> {
     let day = text.parse::<Date>().map(SinceFilter::Day);
     day.or_else(|_| duration::parse(text).map(SinceFilter::Ago))
-        .map_err(|error| format!("{error}; or a date, as in 2026-11-01"))
+        .map_err(|error| format!("{error}; or use a date such as 2026-11-01"))
 }
 
 impl SinceFilter {
-    /// A day begins where the user is.
+    /// Returns the start of the range. A day starts at midnight in the user's time zone.
     fn to_timestamp(self) -> Option<UnixMillis> {
         let moment = match self {
             Self::Ago(time) => Timestamp::now().checked_sub(SignedDuration::try_from(time).ok()?),
@@ -88,7 +88,7 @@ impl SinceFilter {
 pub fn run(args: &StatsArgs) -> Result<u8, CommandError> {
     let request = StatsRequest {
         grouping: args.by.store_grouping(),
-        // A time before all times selects every run.
+        // A time that cannot be represented selects every run.
         since: args.since.and_then(SinceFilter::to_timestamp).unwrap_or(UnixMillis(0)),
         limit: args.limit,
     };

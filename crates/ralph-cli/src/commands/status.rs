@@ -8,16 +8,16 @@ use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 
-/// Shows the loops that are running, where they are and what they do
+/// Shows the active loops with their progress and current activity
 ///
-/// A loop goes by its task, or by the end of its run's id where it has none. One whose ralph died is shown as such.
+/// A loop is named by its task, or by the end of its run id if it has no task. A loop whose ralph process died is marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph status
-  ralph status --watch         stays, and shows what changes; Ctrl-C leaves
-  ralph status --json          an array; with --watch a line for every change")]
+  ralph status --watch         updates until Ctrl-C
+  ralph status --json          an array; with --watch one line for every change")]
 pub struct StatusArgs {
-    /// Stays, and shows what changes
+    /// Keeps running and shows every change
     #[arg(long, short)]
     watch: bool,
     /// Prints an array of objects, each with at least id and status

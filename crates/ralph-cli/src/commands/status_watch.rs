@@ -1,4 +1,4 @@
-//! `ralph status --watch`: in place on a terminal, a line for every change elsewhere.
+//! `ralph status --watch`: updates in place on a terminal; otherwise prints one line for every change.
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -19,14 +19,21 @@ use ralph_store::Store;
 /// How often the loops are read.
 const STATUS_REFRESH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The other screen of the terminal, without a cursor; and back.
+/// Switches to the alternate screen of the terminal and hides the cursor.
 const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
+/// Shows the cursor and switches back.
 const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
 
-/// The size of a terminal that does not report one.
-const DEFAULT_TERMINAL_SIZE: (usize, usize) = (24, 80);
+#[derive(Clone, Copy)]
+struct TerminalSize {
+    rows: usize,
+    columns: usize,
+}
 
-/// Shows the loops until a signal stops it, or until the reader has gone. Restores the terminal.
+/// The size of a terminal that does not report one.
+const DEFAULT_TERMINAL_SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+
+/// Shows the loops until a signal arrives or the reader closes stdout. Restores the terminal.
 pub async fn watch_status(project: &Project, json: bool) -> Result<u8, CommandError> {
     let is_screen = io::stdout().is_terminal() && !json;
     if is_screen {
@@ -58,7 +65,7 @@ async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<()
     let mut store = None;
     let mut tracker = LoopChangeTracker::default();
     while out::has_reader() {
-        // A project may get its first run meanwhile.
+        // The store is created with the first run, which may start while this command waits.
         if store.is_none() {
             store = run_lookup::open_existing_store().await?;
         }
@@ -80,20 +87,21 @@ async fn load_loops(store: Option<&Store>, project: &Project) -> Result<Vec<Acti
     }
 }
 
-fn terminal_size() -> (usize, usize) {
+fn terminal_size() -> TerminalSize {
     let size = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
-    size.map_or(DEFAULT_TERMINAL_SIZE, |size| (size.ws_row.into(), size.ws_col.into()))
+    size.map_or(DEFAULT_TERMINAL_SIZE, |size| TerminalSize { rows: size.ws_row.into(), columns: size.ws_col.into() })
 }
 
-/// Returns what draws the text over the last one: each line is cut at the edge and its rest cleared, so that nothing
-/// flickers and nothing is left over.
-fn render_frame(text: &str, (rows, columns): (usize, usize)) -> String {
+/// Returns the control sequence that draws the text over the previous frame. Lines are truncated and their remainder is
+/// cleared, which avoids flicker and stale text.
+fn render_frame(text: &str, size: TerminalSize) -> String {
+    let TerminalSize { rows, columns } = size;
     let mut lines: Vec<&str> = text.lines().collect();
     let more = lines.len().saturating_sub(rows);
-    let left_out = format!("  … and {} more lines", more + 1);
+    let more_line = format!("  … and {} more lines", more + 1);
     if more > 0 {
         lines.truncate(rows.saturating_sub(1));
-        lines.push(&left_out);
+        lines.push(&more_line);
     }
     let cut = |line: &&str| format!("{}\x1b[K", line.chars().take(columns).collect::<String>());
     format!("\x1b[H{}\x1b[J", lines.iter().map(cut).collect::<Vec<_>>().join("\r\n"))
@@ -106,7 +114,7 @@ struct LoopChangeTracker {
 }
 
 impl LoopChangeTracker {
-    /// Returns a line for everything that has changed.
+    /// Returns one line for each loop that has changed or ended.
     fn changed_lines(&mut self, loops: &[ActiveWork], json: bool) -> Vec<String> {
         let line_of = |view: &ActiveWork| {
             if json { view.to_json().to_string() } else { view.line_without_elapsed_time() }
@@ -129,9 +137,9 @@ mod tests {
     // spec: U3
     #[test]
     fn a_frame_fits_the_terminal_and_clears_what_it_does_not_draw() {
-        let drawn = render_frame("one\ntwo is long\n", (24, 5));
+        let drawn = render_frame("one\ntwo is long\n", TerminalSize { rows: 24, columns: 5 });
         assert_eq!(drawn, "\x1b[Hone\x1b[K\r\ntwo i\x1b[K\x1b[J");
-        let drawn = render_frame("1\n2\n3\n4\n", (3, 80));
+        let drawn = render_frame("1\n2\n3\n4\n", TerminalSize { rows: 3, columns: 80 });
         assert_eq!(drawn, "\x1b[H1\x1b[K\r\n2\x1b[K\r\n  … and 2 more lines\x1b[K\x1b[J");
     }
 }

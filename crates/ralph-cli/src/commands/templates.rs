@@ -13,18 +13,18 @@ use ralph_engine::project::Project;
 use ralph_util::shell_words;
 use ralph_util::suggest;
 
-/// Lists the templates: ready checks with parameters
+/// Lists the check templates: ready-made checks with parameters
 ///
-/// A template is used by its name, in the configuration as `checks: [{template: NAME, with: {PARAMETER: VALUE}}]` and on
-/// the command line as --check-template 'NAME PARAMETER=VALUE'. A value is one argument of the command, and no shell
-/// reads it. The project's own are YAML files in .ralph/templates.
+/// Use a template by its name: in the configuration as `checks: [{template: NAME, with: {PARAMETER: VALUE}}]`, on the
+/// command line as --check-template 'NAME PARAMETER=VALUE'. Each value is passed as one argument, without a shell. Add
+/// templates for your project as YAML files in .ralph/templates.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph templates                            all of them, with what they verify
+  ralph templates                            all templates, with a description
   ralph templates pytest-coverage            its command and parameters
   ralph run @task.md --check-template 'pytest-coverage min=90'")]
 pub struct TemplatesArgs {
-    /// The template to show
+    /// The template to show [default: all, without details]
     name: Option<String>,
     /// Prints an array of {name, about, file, command, parameters}
     #[arg(long)]
@@ -32,7 +32,7 @@ pub struct TemplatesArgs {
 }
 
 pub fn run(args: &TemplatesArgs) -> Result<u8, CommandError> {
-    // Outside of a project there are the built-in ones.
+    // Outside of a project, only the built-in templates exist.
     let folder = Project::find_here().ok().map(|project| project.templates_folder());
     let all = TemplateLibrary { folder }.list_templates()?;
     let chosen = match &args.name {
@@ -102,10 +102,10 @@ fn template_json(known: &KnownTemplate) -> Value {
     })
 }
 
-/// Returns what `--check-template` asks for: a name, then values as NAME=VALUE; a name that is given again makes a list.
+/// Parses the value of `--check-template`: a name, then values as NAME=VALUE. A repeated name makes a list.
 pub fn parse_check_template(templates: &TemplateLibrary, written: &str) -> Result<ConfiguredCheck, CommandError> {
-    let refused = |what: String| {
-        CommandError::usage_error(format!("--check-template {written:?}: {what}"))
+    let refused = |reason: String| {
+        CommandError::usage_error(format!("--check-template {written:?}: {reason}"))
             .with_hint("write NAME, or 'NAME PARAMETER=VALUE …'; `ralph templates` lists them")
     };
     let words = shell_words::split_words(written).map_err(|error| refused(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! `RALPH_LOG`: what ralph itself does, line by line on standard error, for whoever looks for a fault in it. Off unless
-//! it is set. Trace points name things (ids, kinds, paths), never what users, agents or checks say.
+//! `RALPH_LOG`: prints trace events of ralph to stderr, for debugging. Off unless the variable is set. Trace events name
+//! ids, kinds and paths, never text from users, agents or checks.
 use std::fmt::{Debug, Write};
 
 use tracing::field::{Field, Visit};
@@ -11,26 +11,26 @@ use super::out;
 use crate::error::CommandError;
 use ralph_util::sanitize::sanitize_text;
 
-/// Names the variable with the level.
+/// The environment variable with the log level.
 const LOG_LEVEL_VARIABLE: &str = "RALPH_LOG";
 
-/// Starts tracing, if somebody asked for it.
+/// Starts tracing if `RALPH_LOG` is set.
 pub fn start_tracing() -> Result<(), CommandError> {
-    let asked = std::env::var(LOG_LEVEL_VARIABLE).unwrap_or_default();
-    if asked.is_empty() {
+    let value = std::env::var(LOG_LEVEL_VARIABLE).unwrap_or_default();
+    if value.is_empty() {
         return Ok(());
     }
-    let level = asked.parse::<LevelFilter>().map_err(|_| {
-        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {asked:?}, which is no level"))
+    let level = value.parse::<LevelFilter>().map_err(|_| {
+        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {value:?}, which is not a log level"))
             .with_hint("choose one of error, warn, info, debug, trace, off")
     })?;
-    // Fails only where it has been started before.
+    // Fails only if tracing has already started.
     let _ = tracing::subscriber::set_global_default(TraceSubscriber { level });
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pid = std::process::id(), "ralph starts");
     Ok(())
 }
 
-/// Writes a line for each event. Spans are not used here.
+/// Prints one line for each event. By hand because ralph uses only events, no spans.
 struct TraceSubscriber {
     level: LevelFilter,
 }
@@ -66,7 +66,7 @@ impl Subscriber for TraceSubscriber {
     fn exit(&self, _: &Id) {}
 }
 
-/// A line that grows by what an event tells.
+/// The line of one event; each recorded field is appended.
 struct TraceLine(String);
 
 impl Visit for TraceLine {

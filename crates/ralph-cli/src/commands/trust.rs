@@ -1,4 +1,4 @@
-//! `ralph trust`, and the question that every loop asks first: may the project's own commands be started?
+//! `ralph trust`, and the check before every loop that the commands of the project are approved.
 use clap::Args;
 
 use super::config_args::ConfigArgs;
@@ -11,25 +11,24 @@ use ralph_app::trust::{self, CriteriaOrigin, TrustStatus, format_command};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunPlan;
 
-/// Approves the commands that this project's configuration wants to start
+/// Approves the commands in this project's configuration
 ///
-/// A repository can carry commands that somebody else wrote: an agent's program, its arguments and variables, checks,
-/// what the agent may do unasked.
-/// ralph starts none of them before you have approved them once; when one changes, it asks again. What you type
-/// yourself, and the file that you name with --config, needs no approval. An agent cannot approve.
+/// A repository can contain commands that other people wrote: the agent's program, its arguments and environment
+/// variables, checks, and permissions of the agent. ralph starts none of them until you approve them, and asks again when
+/// one changes. Commands that you type, and the file that you name with --config, need no approval. Agents cannot approve.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph trust                     shows the commands, asks, and approves them
-  ralph trust --yes               without a question, such as in a script
+  ralph trust --yes               approves them without asking, for scripts
   ralph trust --show              only shows them
-  ralph trust --remove            takes the approval back
+  ralph trust --remove            revokes the approval
 
 The list of approved projects is ~/.local/state/ralph/trusted.json (or below XDG_STATE_HOME).")]
 pub struct TrustArgs {
-    /// Shows the commands and whether they are approved, and changes nothing
+    /// Shows the commands and whether they are approved, without changes
     #[arg(long, conflicts_with = "remove")]
     show: bool,
-    /// Takes the approval back
+    /// Revokes the approval
     #[arg(long)]
     remove: bool,
     /// Approves without asking
@@ -45,7 +44,7 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
     let commands = &settings.project_commands;
     if commands.is_empty() {
-        out::print_message("nothing to approve: the configuration of this project starts no commands of its own");
+        out::print_message("nothing to approve: the configuration of this project contains no commands");
         return Ok(0);
     }
     for command in commands {
@@ -59,7 +58,7 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
         return Err(CommandError::preflight_error(
             "an agent cannot approve the commands of the project that it works on",
         )
-        .with_hint("a person approves, outside of the run"));
+        .with_hint("a person must approve them, outside of the run"));
     }
     if !args.yes {
         confirm::require_confirmation("not approved")?;
@@ -102,7 +101,7 @@ pub fn ensure_use_approved(project: &Project, settings: &Settings, used: &Settin
 fn approval_text(status: TrustStatus) -> &'static str {
     match status {
         TrustStatus::Approved => "approved",
-        TrustStatus::Changed => "not approved: they have changed since",
+        TrustStatus::Changed => "not approved: changed since the last approval",
         TrustStatus::Unknown => "not approved",
     }
 }

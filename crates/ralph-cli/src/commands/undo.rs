@@ -10,13 +10,13 @@ use serde_json::json;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Restores the files that a run changed, as they were before it
+/// Restores the files that a run changed to their state before the run
 ///
-/// Commits stay: if the run made some, the restored files are a change that you can commit. The current files are stored first,
-/// under a reference that is printed. ralph changes nothing if one of these files has changed since the run.
+/// Commits are kept: if the run made commits, the restored files are an uncommitted change. ralph stores the current
+/// files first and prints their reference. It changes nothing if one of these files has changed since the run.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// The beginning or the end of an id
+    /// The start or end of a run id
     run: String,
     /// Prints one object: run, files, kept
     #[arg(long)]
@@ -34,6 +34,6 @@ pub fn run(args: &UndoArgs) -> Result<u8, CommandError> {
     files.iter().for_each(|file| out::print_line(&escape_hidden(file)));
     let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
     out::print_line(&format!("restored {} of run {}", pluralize(count, "file"), short_id(&run_id)));
-    out::print_line(&format!("the files before are kept: {backup_ref}"));
+    out::print_line(&format!("the previous files are stored in {backup_ref}"));
     Ok(exit_code::COMPLETED)
 }

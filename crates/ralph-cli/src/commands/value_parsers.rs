@@ -1,4 +1,4 @@
-//! Parsers for the values of flags: what is refused says what would be right.
+//! Parsers for the values of flags. Each error says what is valid.
 use std::time::Duration;
 
 use ralph_agents::OutputFormat;
@@ -6,7 +6,7 @@ use ralph_util::amounts::{AmountError, DollarAmount, parse_tokens};
 use ralph_util::duration::{self, DurationError};
 use ralph_util::memory_size::{MemorySize, MemorySizeError};
 
-/// More than this is a typing mistake.
+/// The largest accepted count; more is probably a typing error.
 const MAX_COUNT: u32 = 1_000_000;
 
 pub fn parse_iterations(text: &str) -> Result<u32, String> {
@@ -19,26 +19,26 @@ pub fn parse_retries(text: &str) -> Result<u32, String> {
 }
 
 pub fn parse_stall_limit(text: &str) -> Result<u32, String> {
-    parse_whole_number(text, 0).map_err(|refused| refused.to_message("0 means any number", "iterations are allowed"))
+    parse_whole_number(text, 0).map_err(|refused| refused.to_message("0 means no limit", "iterations are allowed"))
 }
 
-/// A number of runs to show.
+/// Parses a number of runs to list.
 pub fn parse_run_limit(text: &str) -> Result<u32, String> {
     parse_whole_number(text, 1).map_err(|refused| refused.to_message("a list needs at least 1 run", "runs are listed"))
 }
 
-/// A number of groups to show.
+/// Parses a number of groups to show.
 pub fn parse_group_limit(text: &str) -> Result<u32, String> {
     parse_whole_number(text, 1)
         .map_err(|refused| refused.to_message("a table needs at least 1 group", "groups are shown"))
 }
 
-/// A number of runs to spare.
+/// Parses a number of runs to keep.
 pub fn parse_kept_runs(text: &str) -> Result<u32, String> {
-    parse_whole_number(text, 0).map_err(|refused| refused.to_message("0 spares none", "runs can be spared"))
+    parse_whole_number(text, 0).map_err(|refused| refused.to_message("0 keeps none", "runs can be kept"))
 }
 
-/// Why a number is none of those that are asked for.
+/// Why a number was refused.
 enum WholeNumberError {
     NotWhole,
     TooSmall,
@@ -74,7 +74,8 @@ pub fn parse_memory_size(text: &str) -> Result<MemorySize, MemorySizeError> {
 }
 
 pub fn parse_log_size(text: &str) -> Result<MemorySize, String> {
-    MemorySize::parse(text).map_err(|_| format!("{text:?} is no size for logs: write 100M or 1G (a bare number is MB)"))
+    MemorySize::parse(text)
+        .map_err(|_| format!("{text:?} is not a log size: write 100M or 1G (a number without unit is in MB)"))
 }
 
 pub fn parse_money(text: &str) -> Result<DollarAmount, AmountError> {

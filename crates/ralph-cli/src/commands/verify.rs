@@ -11,21 +11,22 @@ use ralph_app::verification::{self, ImportedCommands, Reverification};
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
 
-/// Runs the checks of a completed run again, on a fresh checkout of the commit that was verified, and compares
+/// Repeats the checks of a completed run on a fresh checkout of the verified commit, and compares the results
 ///
-/// Without RUN, the newest. RUN is the beginning or the end of an id. Your work tree is not touched, and no judge is asked
-/// again. Commands of a run that `ralph import` read in are started only with --approve.
+/// Your work tree is not touched, and judges are not asked again. Commands of a run that was imported with `ralph import`
+/// are started only with --approve.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 confirmed, 3 not confirmed, 1 cannot be verified again (no receipt, no check that can
-be repeated, the work was never committed, its commit is gone, verification.setup fails, or a check cannot run there)"
+    after_help = "Exit codes: 0 confirmed, 3 not confirmed, 1 cannot be verified again (no receipt, no repeatable
+check, the work was never committed, its commit is gone, verification.setup fails, or a check cannot run there)"
 )]
 pub struct VerifyArgs {
+    /// The start or end of a run id [default: the newest run]
     run: Option<String>,
     /// Prints one object: run, confirmed, doubts, commit, tree, checks, not_repeated
     #[arg(long)]
     json: bool,
-    /// Starts the commands of a run that was read in from a file
+    /// Approves the commands of an imported run
     #[arg(long)]
     approve: bool,
 }

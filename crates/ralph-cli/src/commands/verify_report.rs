@@ -1,4 +1,4 @@
-//! Prints the result of verifying a receipt again, for people and for programs.
+//! The result of `ralph verify` as text and as JSON.
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Advice about control, in the words of the command line.
+//! Hints for errors of the commands that control loops.
 use ralph_app::control::ControlAdvice;
 
 pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
@@ -9,15 +9,17 @@ pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
         }
         ControlAdvice::WaitForWorker { task } => {
             return format!(
-                "`ralph status` shows its progress: wait until it is done, or end its work with `ralph cancel {task}`"
+                "`ralph status` shows its progress: wait until it is done, or cancel it with `ralph cancel {task}`"
             );
         }
-        ControlAdvice::WaitOrCancel { id } => return format!("wait for its end, or end it with `ralph cancel {id}`"),
-        ControlAdvice::CancelFirst { id } => return format!("end it first: ralph cancel {id}"),
-        ControlAdvice::KillDriver => "`--kill` kills it, and everything that it drives, and cancels the run",
-        ControlAdvice::DescribeNextWork => "describe further work in another task: `ralph task followup`",
+        ControlAdvice::WaitOrCancel { id } => {
+            return format!("wait until it ends, or cancel it with `ralph cancel {id}`");
+        }
+        ControlAdvice::CancelFirst { id } => return format!("cancel it first: ralph cancel {id}"),
+        ControlAdvice::KillDriver => "`--kill` kills it and everything that it drives, and cancels the run",
+        ControlAdvice::DescribeNextWork => "create another task for further work: `ralph task followup`",
         ControlAdvice::CreateFollowup { task } => {
-            return format!("describe further work in another task: ralph task followup {task}");
+            return format!("create another task for further work: ralph task followup {task}");
         }
         ControlAdvice::RetryTask { task } => return format!("`ralph retry {task}` makes it ready again"),
         ControlAdvice::ResumeRunInstead => {

@@ -1,4 +1,4 @@
-//! What to do about an error, in the words of the command line: commands, flags and paths.
+//! Hints that tell the user how to fix an error: commands, flags and paths.
 mod control;
 mod task;
 
@@ -26,19 +26,19 @@ pub(crate) fn for_error(error: &AppError) -> Vec<String> {
 fn for_advice(advice: &Advice) -> String {
     let text = match advice {
         Advice::Text(text) => return text.clone(),
-        Advice::NameAgentProgram => "name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration",
+        Advice::NameAgentProgram => "set it with --agent-cmd PATH, or as `cli:` of the agent in the configuration",
         Advice::ReplaceAgentProgram => {
-            "give --agent-cmd, or `cli:` in the configuration, the path of an executable file"
+            "set --agent-cmd, or `cli:` in the configuration, to the path of an executable file"
         }
-        Advice::RestoreAgentProgram => "put the program back where the run had it, or start a new run with `ralph run`",
+        Advice::RestoreAgentProgram => "restore the program at its old path, or start a new run with `ralph run`",
         Advice::ChooseOtherAgent => "rename the folder, or choose another agent with --agent",
-        Advice::RunInParallel => "runs that were all started with --parallel work side by side, in the same files",
+        Advice::RunInParallel => "to run several at once in the same files, start all of them with --parallel",
         Advice::StartNewRun => "start a new run with `ralph run`",
-        Advice::RestorePromptFile => "put it back, or start a new run with `ralph run`",
+        Advice::RestorePromptFile => "restore it, or start a new run with `ralph run`",
         Advice::KeepSecretsInVariables => {
             "start a new run: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value"
         }
-        Advice::RestoreSetting => "put it back, or name the configuration that has it with --config",
+        Advice::RestoreSetting => "restore it, or name the configuration that contains it with --config",
         Advice::ApproveCommands => "review them; if they are what you want, run: ralph trust",
         Advice::AddCheck => "add a check, such as --check 'make test' or `checks:` in the configuration",
         Advice::DescribeOutcome { task } => {
@@ -46,7 +46,7 @@ fn for_advice(advice: &Advice) -> String {
         }
         Advice::AddTaskCheck { task } => {
             return format!(
-                "verify it by a command: `ralph task edit {task} --coder-verify external --coder-verify-cmd 'make test'`"
+                "verify it with a command: `ralph task edit {task} --coder-verify external --coder-verify-cmd 'make test'`"
             );
         }
         Advice::ResumeWithWorker => "`ralph work` resumes its task",
@@ -63,7 +63,7 @@ fn for_advice(advice: &Advice) -> String {
         Advice::ExportRun => "`ralph export` writes such files; nothing was stored",
         Advice::ListRuns => "`ralph runs` lists them",
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
-        Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` has it whole",
+        Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` prints full ids",
         Advice::StartRun => "start one with `ralph run`",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
         Advice::InitializeProject => "create it with `ralph init`",
@@ -107,7 +107,7 @@ fn for_trust_error(error: &TrustError) -> String {
     match error {
         TrustError::NoHome => "set HOME".to_owned(),
         TrustError::Malformed { path, .. } => {
-            format!("move {} away; approvals must then be given again", path.display())
+            format!("move {} away, then approve the commands again", path.display())
         }
         TrustError::Newer { .. } => "update ralph".to_owned(),
         TrustError::Unreadable { path, .. } | TrustError::Unwritable { path, .. } => {
@@ -124,7 +124,7 @@ fn for_install_error(error: &InstallError) -> String {
         }
         InstallError::NoHome { variable } => format!("set {variable}"),
         InstallError::MalformedSettings { .. } => {
-            "nothing was changed; correct that place, and run it again".to_owned()
+            "nothing was changed; fix the file at that position, and run it again".to_owned()
         }
         InstallError::NotOurs { path } => {
             format!("nothing was changed; move {} away, and run it again", path.display())
@@ -133,14 +133,17 @@ fn for_install_error(error: &InstallError) -> String {
         | InstallError::Unreadable { .. }
         | InstallError::UnknownExecutable { .. } => "nothing was changed".to_owned(),
         InstallError::Unwritable { .. } => {
-            "all changes were rolled back; check its folder, its owner and its disk".to_owned()
+            "all changes were rolled back; check the permissions of its folder and the free disk space".to_owned()
         }
         InstallError::RollbackFailed { .. } => {
-            "once it can be written again, run this again, or `ralph uninstall`: nothing is lost".to_owned()
+            "once the file is writable, run this again, or `ralph uninstall`; no content is lost".to_owned()
         }
-        InstallError::NotRemoved { .. } => "everything else is done; run it again".to_owned(),
+        InstallError::NotRemoved { .. } => "everything else was removed; run it again".to_owned(),
         InstallError::MalformedRecord { path, .. } => {
-            format!("nothing was changed; move {} away: ralph then removes what it recognises", path.display())
+            format!(
+                "nothing was changed; move {} away: ralph then removes the entries that it recognises",
+                path.display()
+            )
         }
         InstallError::NewerRecord { .. } => "nothing was changed; update ralph".to_owned(),
     }
@@ -160,16 +163,14 @@ fn for_store_error(error: &StoreError) -> Vec<String> {
             "the agent may have removed it: `git clean -x` removes .ralph/state; the run was stopped".to_owned()
         }
         StoreError::TakenOver { .. } => {
-            "this process has stopped its agent and recorded nothing more; `ralph show` has the run".to_owned()
+            "this process has stopped its agent and recorded nothing more; `ralph show` shows the run".to_owned()
         }
         StoreError::LeaseLost { .. } => {
-            "this process has stopped its agent and recorded nothing more; `ralph status` shows who works on it"
+            "this process has stopped its agent and recorded nothing more; `ralph status` shows which worker has it"
                 .to_owned()
         }
-        StoreError::LeaseTaken { .. } => "nothing was started; `ralph status` shows who works on it".to_owned(),
-        StoreError::BackupFailed { .. } => {
-            "name a file that does not exist yet, in a folder that you can write to".to_owned()
-        }
+        StoreError::LeaseTaken { .. } => "nothing was started; `ralph status` shows which worker has it".to_owned(),
+        StoreError::BackupFailed { .. } => "choose a file that does not exist yet, in a writable folder".to_owned(),
         StoreError::NewerSchema { .. } => "update ralph; the database was not touched".to_owned(),
         StoreError::OlderSchema { path, .. } => format!(
             "make {} and its folder writable, or copy the project to a writable place: ralph then migrates it",
@@ -182,7 +183,7 @@ fn for_store_error(error: &StoreError) -> Vec<String> {
 
 fn for_engine_error(error: &EngineError) -> Option<String> {
     match error {
-        EngineError::Notes { .. } => Some("make the folder of the notes writable".to_owned()),
+        EngineError::Notes { .. } => Some("make the notes folder writable".to_owned()),
         EngineError::Folder { path, source } => Some(unusable_path_hint(path, source)),
         EngineError::Workspace { .. } => Some("the agent removed it; git may still have the files".to_owned()),
         EngineError::Store(_) | EngineError::Lock(_) | EngineError::RunSpec { .. } | EngineError::Signals { .. } => {
@@ -198,19 +199,19 @@ fn for_lock_error(error: &LockError) -> String {
         }
         LockError::Taken { owner: None, .. } => "`ralph runs` lists them; wait for them".to_owned(),
         LockError::CannotOpen { path, .. } => {
-            format!("make {} a file that you can write, or remove it", path.display())
+            format!("make {} a writable file, or remove it", path.display())
         }
         LockError::Unsupported { .. } => {
-            "without locks two runs could harm each other: keep the project on a local file system".to_owned()
+            "without locks two runs could damage each other's state: keep the project on a local file system".to_owned()
         }
     }
 }
 
-/// Returns what to do about a folder or file of ralph's that cannot be used.
+/// Returns the hint for a folder or file in ralph's state that cannot be used.
 fn unusable_path_hint(path: &Path, error: &io::Error) -> String {
     match ForeignPathError::from_io_error(error) {
         Some(ForeignPathError { path, .. }) => format!(
-            "ralph writes only to plain files in real folders, and followed no link; check it, and move it away: mv {0} {0}.away",
+            "ralph writes only to regular files and follows no links; check it, and move it away: mv {0} {0}.away",
             path.display()
         ),
         None => match error.kind() {
@@ -229,18 +230,17 @@ fn database_hint(path: &Path, problem: SqliteProblem) -> String {
     let path = path.display();
     match problem {
         SqliteProblem::DiskFull => {
-            format!("the disk of {path} is full: free some space, and start again; what was recorded before is safe")
+            format!("the disk of {path} is full: free some space, and start again; everything recorded before is safe")
         }
         SqliteProblem::ReadOnly => format!("make {path} and its folder writable"),
         SqliteProblem::Busy => {
-            "another program holds the database; ralph waited and gave up: find it with `fuser`, and start again"
-                .to_owned()
+            "another program has locked the database: find it with `fuser`, and start again".to_owned()
         }
         SqliteProblem::DiskError => format!(
-            "the disk of {path} refuses writes: is it full, over a limit, or broken? What was recorded before is safe"
+            "the disk of {path} refuses writes: is it full, over quota, or broken? Everything recorded before is safe"
         ),
         SqliteProblem::Damaged | SqliteProblem::Other => {
-            format!("nothing was deleted; check {path} and the files beside it")
+            format!("nothing was deleted; check {path} and the other files in its folder")
         }
     }
 }
@@ -254,5 +254,5 @@ fn damaged_copy_hint(copy: &DamagedCopy) -> String {
 
 fn start_over_hint(path: &Path) -> String {
     let folder = path.parent().unwrap_or(path).display();
-    format!("put a backup in its place, or start over: mv {folder} {folder}.damaged")
+    format!("restore a backup, or start over: mv {folder} {folder}.damaged")
 }

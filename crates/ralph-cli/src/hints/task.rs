@@ -1,4 +1,4 @@
-//! Advice about tasks, in the words of the command line.
+//! Hints for errors of the task commands.
 use ralph_app::tasks::TaskAdvice;
 
 pub(super) fn for_task_advice(advice: &TaskAdvice) -> String {
@@ -13,16 +13,16 @@ pub(super) fn for_task_advice(advice: &TaskAdvice) -> String {
         TaskAdvice::ChangeField => "`ralph task edit --help` lists the flags".to_owned(),
         TaskAdvice::EditTask { task } => format!("change it with `ralph task edit {task}`"),
         TaskAdvice::ReplaceDependencies { task } => {
-            format!("delete that too, or give it other dependencies: ralph task edit {task} --depends …")
+            format!("delete that task too, or change its dependencies: ralph task edit {task} --depends …")
         }
         TaskAdvice::LandOrLeaveWork { task } => format!(
             "merge it (`ralph land {task}` if it is done), or leave it where it is: ralph task delete {task} --leave-work"
         ),
-        TaskAdvice::ReopenTask { task } => format!("open it again first: ralph task edit {task} --status todo"),
+        TaskAdvice::ReopenTask { task } => format!("reopen it first: ralph task edit {task} --status todo"),
     }
 }
 
-/// Returns the flag that gives a field.
+/// Returns the flag that sets a field.
 fn flag_for_field(field: &str) -> Option<String> {
     let mut steps = field.split('.');
     match (steps.next()?, steps.next(), steps.next(), steps.next()) {

@@ -1,10 +1,10 @@
-//! The session log of classic mode: a frame around the agent's raw output, which the raw logs copy into the same
-//! file. A log that cannot be written is told once and never stops a run.
+//! The session log of classic mode: headers and footers around the agent's raw output, which is copied into the same
+//! file. If the log cannot be written, a warning is printed once and the run continues.
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ralph_core::attempt::ModelSpend;
-use ralph_core::event::UnixMillis;
+use ralph_core::event::{AttemptKey, UnixMillis};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::outcome::{Outcome, RunEnd};
 
@@ -17,12 +17,12 @@ use ralph_agents::AgentEvent;
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 use ralph_util::session_log_file::SessionLogFile;
 
-/// Writes the log, and passes everything on to the report that people see.
+/// Writes the log, and forwards everything to the inner report.
 pub struct ClassicLog<W: RunObserver> {
     file: SessionLogFile,
     mode: &'static str,
     zone: TimeZone,
-    /// When the session began, once it has.
+    /// The time of the first fact.
     started_at: Option<UnixMillis>,
     last_fact_at: Option<UnixMillis>,
     open_iteration: Option<OpenIteration>,
@@ -31,11 +31,11 @@ pub struct ClassicLog<W: RunObserver> {
     inner: W,
 }
 
-/// The iteration whose header stands in the log.
+/// The iteration whose header has been written and whose footer has not.
 #[derive(Default)]
 struct OpenIteration {
     retries: u32,
-    /// The attempt that is no retry: a limit is over, or the session had to be another.
+    /// An attempt that does not count as a retry: it follows a rate limit, a pause, or a change of agent or session.
     non_retry_attempt: Option<u32>,
     model: Option<String>,
     messages: Option<u32>,
@@ -59,7 +59,7 @@ impl<W: RunObserver> ClassicLog<W> {
         }
     }
 
-    /// Ends the log of a run that the engine could not end.
+    /// Writes the summary of a run that ended with an engine error.
     pub fn write_aborted_summary(&mut self, reason: &str, exit_code: u8) {
         self.write_summary(
             self.last_fact_at,
@@ -68,7 +68,7 @@ impl<W: RunObserver> ClassicLog<W> {
     }
 
     fn write_summary(&self, at: Option<UnixMillis>, ended: &RunEnd) {
-        let took = at.zip(self.started_at).map_or(0, |(at, begun)| at.elapsed_since(begun));
+        let took = at.zip(self.started_at).map_or(0, |(at, started)| at.elapsed_since(started));
         self.file.write_line(&format_summary(&ClassicLogSummary {
             successful: self.successful,
             failed: self.failed,
@@ -84,11 +84,11 @@ impl<W: RunObserver> ClassicLog<W> {
         match fact {
             Fact::AttemptStarted { iteration, attempt } => self.record_attempt_start(*iteration, *attempt, at),
             Fact::RunResumed { iteration, attempt, next, .. } => {
-                self.record_resume((*iteration, *attempt), *next, at);
+                self.record_resume(AttemptKey { iteration: *iteration, attempt: *attempt }, *next, at);
             }
             Fact::AttemptEnded { attempt, result, .. } => self.record_attempt_end(*attempt, result),
             Fact::IterationEnded { iteration, status, duration_ms } => {
-                self.record_iteration_end((*iteration, *status), at, Duration::from_millis(*duration_ms));
+                self.record_iteration_end(*iteration, *status, at, Duration::from_millis(*duration_ms));
             }
             Fact::RunFinished { outcome, reason, exit_code, .. } => {
                 let ended = RunEnd { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
@@ -124,7 +124,7 @@ impl<W: RunObserver> ClassicLog<W> {
         }
     }
 
-    /// Says why there will be another attempt that is no retry.
+    /// Writes why another attempt follows that does not count as a retry.
     fn note_non_retry_attempt(&mut self, attempt: u32, reason: &str) {
         if let Some(open) = &mut self.open_iteration {
             open.non_retry_attempt = Some(attempt);
@@ -132,14 +132,16 @@ impl<W: RunObserver> ClassicLog<W> {
         }
     }
 
-    /// What goes on in the middle of an iteration needs a header; an agent brings its own.
-    fn record_resume(&mut self, (iteration, attempt): (u32, u32), next: NextStep, at: UnixMillis) {
+    /// Writes a header if the run resumes in the middle of an iteration. An agent that starts writes its own header.
+    fn record_resume(&mut self, key: AttemptKey, next: NextStep, at: UnixMillis) {
         if self.open_iteration.is_some() {
-            return self.note_non_retry_attempt(attempt, "goes on after a pause");
+            return self.note_non_retry_attempt(key.attempt, "resumed after a pause");
         }
         match next {
             NextStep::Agent | NextStep::Prepare | NextStep::Pause => {}
-            NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => self.begin_iteration(iteration, at),
+            NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => {
+                self.begin_iteration(key.iteration, at)
+            }
         }
     }
 
@@ -150,7 +152,7 @@ impl<W: RunObserver> ClassicLog<W> {
     }
 
     fn record_attempt_end(&mut self, attempt: u32, result: &AttemptResult) {
-        // An attempt of an earlier session is told in the log of that one.
+        // An attempt of an earlier session is in the log of that session.
         let Some(open) = &mut self.open_iteration else { return };
         open.model = result.model.clone().or(open.model.take());
         open.messages = result.messages.map(|new| new.saturating_add(open.messages.unwrap_or(0))).or(open.messages);
@@ -160,7 +162,7 @@ impl<W: RunObserver> ClassicLog<W> {
         }
     }
 
-    fn record_iteration_end(&mut self, (iteration, status): (u32, IterationStatus), at: UnixMillis, took: Duration) {
+    fn record_iteration_end(&mut self, iteration: u32, status: IterationStatus, at: UnixMillis, took: Duration) {
         match status {
             IterationStatus::Finished => self.successful += 1,
             IterationStatus::Failed | IterationStatus::TimedOut | IterationStatus::Interrupted => {
@@ -185,8 +187,8 @@ impl<W: RunObserver> ClassicLog<W> {
 impl<W: RunObserver> RunObserver for ClassicLog<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         self.write_fact(stamp.at, fact);
-        if let Some(complaint) = self.file.take_failure_message() {
-            self.inner.on_warning(&complaint);
+        if let Some(message) = self.file.take_failure_message() {
+            self.inner.on_warning(&message);
         }
         self.inner.on_fact(stamp, fact);
     }

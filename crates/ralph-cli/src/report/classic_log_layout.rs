@@ -1,4 +1,4 @@
-//! How a session log looks: the words around the agent's raw output. Facts in, text out; it writes nothing.
+//! The layout of a session log: the text around the agent's raw output. These functions only format.
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -10,16 +10,16 @@ use ralph_app::view::format_cost;
 
 const RULE_COLUMNS: usize = 80;
 
-/// What stands before the output of an iteration.
+/// The header of an iteration, before the agent's output.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassicLogHeader<'a> {
     pub iteration: u32,
     pub mode: &'a str,
-    /// The time as [`local_time`] shows it.
+    /// The time as formatted by [`format_local_time`].
     pub start: &'a str,
 }
 
-/// What stands behind it. A line whose value is unknown is left out.
+/// The footer of an iteration, after the agent's output. Lines with unknown values are omitted.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassicLogFooter<'a> {
     pub iteration: u32,
@@ -32,7 +32,7 @@ pub struct ClassicLogFooter<'a> {
     pub status: IterationStatus,
 }
 
-/// What stands at the end of the log.
+/// The summary at the end of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassicLogSummary<'a> {
     pub successful: u32,
@@ -79,7 +79,7 @@ pub fn format_summary(summary: &ClassicLogSummary<'_>) -> String {
     )
 }
 
-/// Shows a duration in whole seconds: `7s`, `5m 23s`, `2h 05m 00s`.
+/// Formats a duration in whole seconds: `7s`, `5m 23s`, `2h 05m 00s`.
 fn format_duration(took: Duration) -> String {
     let seconds = took.as_secs();
     match seconds {
@@ -89,19 +89,19 @@ fn format_duration(took: Duration) -> String {
     }
 }
 
-/// Returns a remark of ralph's own among the agent's output.
+/// Formats a remark by ralph between the agent's output.
 #[must_use]
 pub fn format_remark(text: &str) -> String {
     format!("[ralph: {}]\n", to_one_line(text))
 }
 
-/// Shows a moment as ISO 8601 has it, in the user's zone, with its offset.
+/// Formats a time as ISO 8601 with the offset of the zone.
 #[must_use]
 pub fn format_local_time(at: UnixMillis, zone: &TimeZone) -> String {
     format_time(at, zone, "%Y-%m-%dT%H:%M:%S%:z")
 }
 
-/// Returns the name of the log of a session that began then; the second of a name is `-2`.
+/// Returns the file name of the log of a session that started at this time. The second log of the same second ends in `-2`.
 #[must_use]
 pub fn log_file_name(at: UnixMillis, zone: &TimeZone, number: u32) -> String {
     let stem = format_time(at, zone, "session-%Y%m%d-%H%M%S");
@@ -109,7 +109,7 @@ pub fn log_file_name(at: UnixMillis, zone: &TimeZone, number: u32) -> String {
 }
 
 fn format_time(at: UnixMillis, zone: &TimeZone, format: &str) -> String {
-    // A clock beyond the year 9999 is shown as the beginning of all time.
+    // A time after the year 9999 is shown as the Unix epoch.
     let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     at.to_zoned(zone.clone()).strftime(format).to_string()
 }
@@ -127,7 +127,7 @@ fn status_label(status: IterationStatus) -> &'static str {
     }
 }
 
-/// A value never takes more than its line.
+/// Joins a value into one line.
 fn to_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -156,7 +156,7 @@ mod tests {
 
     // spec: C5
     #[test]
-    fn an_iteration_is_framed_by_header_and_footer() {
+    fn an_iteration_has_a_header_and_a_footer() {
         let known = ClassicLogFooter {
             model: Some("opus"),
             messages: Some(12),
@@ -190,7 +190,7 @@ mod tests {
 
     // spec: C5
     #[test]
-    fn unknown_values_are_left_out() {
+    fn unknown_values_are_omitted() {
         insta::assert_snapshot!(format_footer(&minimal_footer()), @r"
     --------------------------------------------------------------------------------
     ITERATION 3 COMPLETE
@@ -205,22 +205,22 @@ mod tests {
     // spec: C5
     #[test]
     fn each_iteration_status_has_its_label() {
-        let word = |status| {
+        let label = |status| {
             let text = format_footer(&ClassicLogFooter { status, ..minimal_footer() });
             text.lines().find_map(|line| line.strip_prefix("Status: ").map(str::to_owned)).unwrap()
         };
-        let ways = [
+        let statuses = [
             IterationStatus::Finished,
             IterationStatus::Failed,
             IterationStatus::TimedOut,
             IterationStatus::Interrupted,
         ];
-        assert_eq!(ways.map(word), ["success", "failed", "timed out", "interrupted"]);
+        assert_eq!(statuses.map(label), ["success", "failed", "timed out", "interrupted"]);
     }
 
     // spec: C5
     #[test]
-    fn the_summary_counts_and_says_how_it_ended() {
+    fn the_summary_has_the_counts_and_the_exit_reason() {
         let text = format_summary(&ClassicLogSummary {
             successful: 4,
             failed: 1,
@@ -255,7 +255,7 @@ mod tests {
 
     // spec: C5
     #[test]
-    fn a_log_is_named_by_its_moment_and_the_next_of_that_name_by_a_number() {
+    fn a_log_is_named_by_its_start_time_and_a_second_log_of_that_time_gets_a_number() {
         let at = UnixMillis(1_774_749_598_123);
         assert_eq!(log_file_name(at, &TimeZone::UTC, 1), "session-20260329-015958.log");
         assert_eq!(log_file_name(at, &TimeZone::UTC, 2), "session-20260329-015958-2.log");

@@ -1,4 +1,4 @@
-//! Colours, where somebody can see them. Everything reads the same without.
+//! Colours for terminals. The text is the same without them.
 use std::io::IsTerminal;
 
 /// Whether text may be coloured.
@@ -18,7 +18,7 @@ pub enum TextStyle {
 }
 
 impl ColorMode {
-    /// Colours only for a terminal that can show them, and not where `NO_COLOR` is set.
+    /// Returns `Colored` only for a terminal that supports colours, and only if `NO_COLOR` is not set.
     #[must_use]
     pub fn for_stream(stream: &impl IsTerminal) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! How a wait for a rate limit is told: when it ends, and now and then how long it still takes.
+//! Reports of a wait for a rate limit: when it ends, and regular reminders of the remaining time.
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,26 +7,26 @@ use ralph_core::event::UnixMillis;
 
 use ralph_util::duration;
 
-/// From here up, a line every so often is enough.
+/// How often the remaining time is reported during a long wait.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(600);
-/// The last times at which a line is told.
+/// The remaining times of the last reports.
 const FINAL_REMINDERS: [Duration; 2] = [Duration::from_secs(300), Duration::from_secs(60)];
 
-/// When to tell how long a wait still takes.
+/// Decides when the remaining time of a wait is reported.
 #[derive(Debug)]
 pub struct WaitCountdown {
-    /// Nothing is told while more than this is left.
+    /// The next report is due when at most this time remains; zero if none follows.
     next_reminder: Duration,
 }
 
 impl WaitCountdown {
-    /// Begins with a wait whose length was just told.
+    /// Starts the countdown of a wait whose full length has just been reported.
     #[must_use]
     pub fn new(total_wait: Duration) -> Self {
         Self { next_reminder: next_reminder_below(total_wait) }
     }
 
-    /// Tells whether this is worth a line.
+    /// Returns whether the remaining time must be reported now.
     pub fn is_reminder_due(&mut self, left: Duration) -> bool {
         let is_due = !self.next_reminder.is_zero() && left <= self.next_reminder;
         if is_due {
@@ -36,7 +36,7 @@ impl WaitCountdown {
     }
 }
 
-/// Returns the next moment before the end at which a line is told: every ten minutes, then at five, then at one.
+/// Returns the remaining time of the next report: every ten minutes, then at five minutes, then at one.
 fn next_reminder_below(left: Duration) -> Duration {
     let steps = left.as_secs().saturating_sub(1) / REMINDER_INTERVAL.as_secs();
     match u32::try_from(steps) {
@@ -45,7 +45,7 @@ fn next_reminder_below(left: Duration) -> Duration {
     }
 }
 
-/// Says when a wait that begins now ends: the time of day, with the date where it is another.
+/// Formats the end of a wait that starts at `begin`: the time of day, with the date if it is on another day.
 #[must_use]
 pub fn format_wait_end(begin: UnixMillis, delay_ms: u64) -> String {
     let zone = TimeZone::system();
@@ -67,11 +67,11 @@ mod tests {
     // spec: L6
     #[test]
     fn a_wait_is_reported_every_ten_minutes_then_at_five_and_at_one() {
-        let whole = 1_900;
-        let mut countdown = WaitCountdown::new(Duration::from_secs(whole));
-        let told: Vec<u64> =
-            (0..=whole).rev().filter(|left| countdown.is_reminder_due(Duration::from_secs(*left))).collect();
-        assert_eq!(told, [1_800, 1_200, 600, 300, 60]);
+        let total = 1_900;
+        let mut countdown = WaitCountdown::new(Duration::from_secs(total));
+        let reported: Vec<u64> =
+            (0..=total).rev().filter(|left| countdown.is_reminder_due(Duration::from_secs(*left))).collect();
+        assert_eq!(reported, [1_800, 1_200, 600, 300, 60]);
     }
 
     // spec: L6

@@ -1,4 +1,4 @@
-//! One JSON object a line: every stored fact as it is stored.
+//! Prints every stored fact as one JSON object per line.
 use std::io::Write;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl<W: Write> RunObserver for JsonReport<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         let body = serde_json::to_string(fact).unwrap_or_default();
         let line = event_json_line(stamp.run, &EventRow { seq: stamp.seq, at: stamp.at.0, body });
-        // A reader that went away does not stop the run.
+        // A closed stream does not stop the run.
         let _ = writeln!(self.out, "{}", redact::redact_text(&line)).and_then(|()| self.out.flush());
     }
 

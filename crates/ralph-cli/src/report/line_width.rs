@@ -1,34 +1,34 @@
-//! How wide the lines of a report may be. It is asked for every line, because windows change.
+//! The width of report lines. It is read for every line because terminals are resized.
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 use super::wrap::{wrap_line, wrap_with_hanging_indent};
 
-/// Breaks the lines of a text for people between words, where it goes to a terminal that is too narrow for them.
+/// Wraps a text between words if the stream is a terminal.
 #[must_use]
 pub fn wrap_for_terminal<'a>(text: &'a str, stream: &(impl IsTerminal + AsFd)) -> Cow<'a, str> {
     match stream.is_terminal().then(|| terminal_columns(stream)).flatten() {
         Some(columns) => {
-            let broken = |line: &str| wrap_with_hanging_indent(line, columns).join("\n");
-            text.split('\n').map(broken).collect::<Vec<_>>().join("\n").into()
+            let wrapped = |line: &str| wrap_with_hanging_indent(line, columns).join("\n");
+            text.split('\n').map(wrapped).collect::<Vec<_>>().join("\n").into()
         }
         None => text.into(),
     }
 }
 
-/// Returns the columns of a terminal, unless it does not know its size.
+/// Returns the columns of a terminal, or `None` if it does not report its size.
 fn terminal_columns(terminal: &impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// What a report is written to.
+/// The width limit of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineWidth {
-    /// The terminal of standard error.
+    /// The width of the terminal on stderr.
     Terminal,
-    /// A file or pipe, where lines are as long as they are.
+    /// A file or pipe, where lines are not wrapped.
     Unbounded,
 }
 
@@ -37,7 +37,7 @@ impl LineWidth {
         if stream.is_terminal() { Self::Terminal } else { Self::Unbounded }
     }
 
-    /// Returns the columns, where there is a limit.
+    /// Returns the number of columns, if it is limited.
     pub(super) fn max_columns(self) -> Option<usize> {
         match self {
             Self::Terminal => terminal_columns(&std::io::stderr()),
@@ -45,7 +45,7 @@ impl LineWidth {
         }
     }
 
-    /// Breaks a text into rows that leave room for a margin. There is one at least.
+    /// Wraps a text into rows that leave room for a margin. Returns at least one row.
     pub(super) fn wrap_rows(self, text: &str, margin: usize) -> Vec<String> {
         let lines = text.trim_end_matches('\n').split('\n');
         match self.max_columns() {

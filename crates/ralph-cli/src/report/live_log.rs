@@ -1,5 +1,5 @@
-//! The raw log of a running attempt, read while it grows: what the agent says, for whoever looks from outside.
-//! Only as much is read as people can follow.
+//! Reads the raw log of a running attempt while it grows, for `ralph attach`. If the reader is too far behind, it skips to
+//! the end of the log.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use ralph_agents::{AgentEvent, StreamParser};
 use ralph_engine::run_driver::RunObserver;
 use ralph_util::private_files;
 
-/// What is further behind than this is not read at all.
+/// If more than this is unread, the reader skips ahead.
 const MAX_CATCH_UP_BYTES: u64 = 256 * 1024;
-/// Where reading then goes on, before the end.
+/// How much before the end of the log it then continues.
 const TAIL_BYTES: u64 = 16 * 1024;
-/// More than this nobody can see at once.
+/// Of the events read at once, only the last ones are shown.
 const MAX_EVENTS_AT_ONCE: usize = 200;
 
 /// Reads one attempt's log.
 pub struct LiveLog {
     path: PathBuf,
-    /// It is made with the agent's first byte.
+    /// `None` until the log exists: it is created with the first byte of the agent.
     file: Option<File>,
     read_offset: u64,
     parser: Box<dyn StreamParser>,
@@ -30,7 +30,7 @@ impl LiveLog {
         Self { path, file: None, read_offset: 0, parser }
     }
 
-    /// Shows what has been written since the last time. A log that cannot be read shows nothing.
+    /// Shows the events that were written since the last call. Read errors are ignored.
     pub fn catch_up(&mut self, watcher: &mut dyn RunObserver) {
         let bytes = self.read_new_bytes().unwrap_or_default();
         let mut events = Vec::new();
@@ -38,7 +38,7 @@ impl LiveLog {
         show_events(&events, watcher);
     }
 
-    /// Shows the rest: the agent has ended, and its log is whole.
+    /// Shows the remaining events after the agent has ended.
     pub fn finish(mut self, watcher: &mut dyn RunObserver) {
         self.catch_up(watcher);
         let mut events = Vec::new();
@@ -59,9 +59,9 @@ impl LiveLog {
         }
         self.read_offset = file.seek(SeekFrom::Start(length - TAIL_BYTES))?;
         self.read_offset += file.take(TAIL_BYTES).read_to_end(&mut bytes)? as u64;
-        // The line in which reading begins is not whole.
-        let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
-        Ok(bytes.split_off(whole))
+        // The first line may be incomplete.
+        let complete = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+        Ok(bytes.split_off(complete))
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
+//! Reports of a running loop: plain text for people, JSON lines for programs. Reports never influence the run.
 mod classic_log;
 mod classic_log_layout;
 mod color;

@@ -1,4 +1,4 @@
-//! A report that tells somebody once that the run is stored, and then is another report.
+//! A report that calls a function at the first fact, when the run is stored, and forwards everything to another report.
 use std::time::Duration;
 
 use ralph_core::fact::Fact;
@@ -19,8 +19,8 @@ impl<W: RunObserver, F: FnOnce()> NotifyOnFirstFact<W, F> {
 
 impl<W: RunObserver, F: FnOnce()> RunObserver for NotifyOnFirstFact<W, F> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
-        if let Some(tell) = self.notify.take() {
-            tell();
+        if let Some(notify) = self.notify.take() {
+            notify();
         }
         self.report.on_fact(stamp, fact);
     }

@@ -1,11 +1,11 @@
-//! The story of a run for people, on the terminal: what the agent does, what it claims, what the checks say.
+//! The report of a run as plain text: the agent's actions, its claims, and the verdicts of the checks.
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::attempt::ModelSpend;
 use ralph_core::baseline::{BaselineCheck, BaselineStatus};
-use ralph_core::event::UnixMillis;
+use ralph_core::event::{AttemptKey, UnixMillis};
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::seal::Seal;
@@ -23,26 +23,26 @@ use ralph_util::duration;
 use ralph_util::redact;
 use ralph_util::sanitize::sanitize_text;
 
-/// How much of what the agent says is shown.
+/// How much of the agent's output is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportDetail {
     /// Agent text, tool calls and results.
     Everything,
-    /// What the user's own display filter makes of the agent's output.
+    /// The agent's output after the display filter that the user configured.
     DisplayFilter,
     /// Only iterations, claims and verdicts.
     Milestones,
 }
 
-/// The columns before what happened, which hold the word for it.
+/// The columns of the label, such as `claimed`, before the text.
 const MARGIN: usize = 10;
-/// The columns before what the agent says.
+/// The indentation of the agent's output.
 const INDENT: usize = 2;
-/// How many sealed files are named.
+/// How many sealed files are listed by name.
 const MAX_SEALED_FILES_NAMED: usize = 6;
 /// The length of the line above an iteration.
 const RULE_COLUMNS: usize = 60;
-/// How much is shown of a line that need not be whole, where no terminal limits it.
+/// The width to which excerpts are truncated if no terminal limits them.
 const EXCERPT_COLUMNS: usize = 100;
 
 pub struct PlainReport<W: Write> {
@@ -51,15 +51,15 @@ pub struct PlainReport<W: Write> {
     detail: ReportDetail,
     progress: Option<ProgressBar>,
     line_width: LineWidth,
-    /// Earlier iterations count, but are not shown.
+    /// Earlier iterations are counted, but not shown.
     first_iteration: u32,
     max_iterations: u32,
     iteration: u32,
     spend: ModelSpend,
     current_activity: String,
-    /// It stands among others, a line for each thing.
+    /// Each message is a separate line, because the lines of several reports are mixed.
     is_line_based: bool,
-    /// The wait for a rate limit, while there is one.
+    /// The current wait for a rate limit.
     countdown: Option<WaitCountdown>,
 }
 
@@ -84,7 +84,7 @@ fn build_spinner() -> ProgressBar {
 }
 
 impl<W: Write> PlainReport<W> {
-    /// Returns a report in lines alone, as long as they are.
+    /// Returns a report without spinner and without wrapping.
     #[must_use]
     pub fn line_based(out: W, colors: ColorMode, detail: ReportDetail, max_iterations: u32) -> Self {
         Self {
@@ -103,13 +103,13 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
-    /// Shows nothing of the iterations before this one.
+    /// Hides the iterations before this one.
     #[must_use]
     pub fn starting_at_iteration(self, first_iteration: u32) -> Self {
         Self { first_iteration, ..self }
     }
 
-    /// Prints a line above the progress line. A terminal that went away does not stop the run.
+    /// Prints a line above the progress line. Write errors are ignored: a closed terminal does not stop the run.
     fn print_line(&mut self, text: &str) {
         if self.iteration < self.first_iteration {
             return;
@@ -121,15 +121,15 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
-    /// Prints what happened, beside the word for it.
-    fn print_labeled(&mut self, style: TextStyle, word: &str, text: &str) {
-        // A row could cut a secret out of its shape.
+    /// Prints a text after its label.
+    fn print_labeled(&mut self, style: TextStyle, label: &str, text: &str) {
+        // Redact before wrapping: a secret that is split over two rows would not be found.
         let rows = self.line_width.wrap_rows(&redact::redact_text(text), MARGIN).join(&format!("\n{:MARGIN$}", ""));
-        let word = self.colors.style_text(style, &format!("{word:<9}"));
-        self.print_line(&format!("{word} {rows}"));
+        let label = self.colors.style_text(style, &format!("{label:<9}"));
+        self.print_line(&format!("{label} {rows}"));
     }
 
-    /// Prints the last lines of what a program printed.
+    /// Prints the last lines of a program's output.
     fn print_tail(&mut self, text: &str, lines: usize) {
         let text = redact::redact_text(text);
         let skipped = text.lines().count().saturating_sub(lines);
@@ -140,14 +140,14 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
-    /// Prints what the agent said.
+    /// Prints text of the agent in full.
     fn print_agent_text(&mut self, line: &str) {
         let indent = format!("{:INDENT$}", "");
         let rows = self.line_width.wrap_rows(line, INDENT).join(&format!("\n{indent}"));
         self.print_line(&format!("{indent}{rows}"));
     }
 
-    /// Prints a line of which the beginning is enough.
+    /// Prints a line, truncated to the width.
     fn print_excerpt(&mut self, line: &str) {
         let line = truncate_line(line, self.line_width.max_columns().unwrap_or(EXCERPT_COLUMNS).saturating_sub(INDENT));
         self.print_line(&format!("{:INDENT$}{line}", ""));
@@ -182,29 +182,30 @@ impl<W: Write> PlainReport<W> {
         self.print_line(&format!("\n{title}"));
     }
 
-    /// Says where a run goes on that was cut short.
-    fn print_resume(&mut self, run: &str, (iteration, attempt): (u32, u32), next: NextStep) {
+    /// Prints where an interrupted run resumes.
+    fn print_resume(&mut self, run: &str, key: AttemptKey, next: NextStep) {
+        let AttemptKey { iteration, attempt } = key;
         self.iteration = iteration;
-        let what = match next {
+        let step = match next {
             NextStep::Prepare => "the run is prepared again".to_owned(),
             NextStep::Agent => format!("the agent starts, attempt {attempt}"),
-            NextStep::Retry => format!("attempt {attempt} after the rest of its pause"),
-            NextStep::Limit => format!("attempt {attempt} after the rest of the wait for a rate limit"),
+            NextStep::Retry => format!("attempt {attempt} after the remaining retry delay"),
+            NextStep::Limit => format!("attempt {attempt} after the remaining wait for the rate limit"),
             NextStep::Checks => "the checks run again".to_owned(),
-            NextStep::End => "it ends as it was being ended".to_owned(),
+            NextStep::End => "the stop that was in progress is completed".to_owned(),
             NextStep::Pause => "it is paused".to_owned(),
         };
         let title = self.colors.style_text(TextStyle::Bold, "ralph resume");
-        let of = self.max_iterations;
-        self.print_line(&format!("{title} {} · goes on at iteration {iteration}/{of}: {what}", short_id(run)));
+        let max = self.max_iterations;
+        self.print_line(&format!("{title} {} · resumes at iteration {iteration}/{max}: {step}", short_id(run)));
     }
 
-    /// Says for how long the run waits, and what else can be done.
-    fn print_rate_limit(&mut self, at: UnixMillis, (agent, delay_ms): (&str, u64), reason: &str) {
+    /// Prints how long the run waits, and starts the countdown.
+    fn print_rate_limit(&mut self, at: UnixMillis, agent: &str, delay_ms: u64, reason: &str) {
         let until = format_wait_end(at, delay_ms);
         self.print_labeled(TextStyle::Warning, "waiting", &format!("rate limited: {reason}"));
         self.print_line(&format!(
-            "          {agent} goes on {until}; Ctrl-C ends the wait, `ralph resume` takes it up"
+            "          {agent} waits {until}; Ctrl-C stops the run, `ralph resume` resumes the wait"
         ));
         self.current_activity = format!("rate limited, waits {until}");
         self.countdown = Some(WaitCountdown::new(Duration::from_millis(delay_ms)));
@@ -219,12 +220,12 @@ impl<W: Write> PlainReport<W> {
     fn print_attempt_end(&mut self, attempt: u32, result: &AttemptResult) {
         self.spend = self.spend.add_known(result.spend);
         if let Some(failure) = &result.failure {
-            let word = match result.status {
+            let label = match result.status {
                 IterationStatus::TimedOut => "timed out",
                 IterationStatus::Interrupted => "stopped",
                 IterationStatus::Failed | IterationStatus::Finished => "failed",
             };
-            self.print_labeled(TextStyle::Bad, word, &format!("attempt {attempt}: {failure}"));
+            self.print_labeled(TextStyle::Bad, label, &format!("attempt {attempt}: {failure}"));
             self.print_tail(&result.stderr_tail, 5);
         }
         if result.leftovers.killed > 0 {
@@ -239,7 +240,7 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
-    /// Names what must not change before a claim.
+    /// Prints the files that must not change before a claim.
     fn print_seal(&mut self, seal: &Seal) {
         let named: Vec<&str> = seal.files.iter().take(MAX_SEALED_FILES_NAMED).map(|file| file.path.as_str()).collect();
         let more = match seal.files.len().saturating_sub(MAX_SEALED_FILES_NAMED) {
@@ -252,7 +253,7 @@ impl<W: Write> PlainReport<W> {
         seal.notes.iter().for_each(|note| self.print_labeled(TextStyle::Warning, "note", note));
     }
 
-    /// Says what a check is worth, before any work.
+    /// Prints the result of a check before the first iteration.
     fn print_baseline(&mut self, check: &BaselineCheck) {
         let tone = match check.standing {
             BaselineStatus::Fails => TextStyle::Dim,
@@ -266,12 +267,12 @@ impl<W: Write> PlainReport<W> {
     }
 
     fn print_verdict(&mut self, verdict: Verdict, reason: &str, checks: &[CheckEvidence]) {
-        let (tone, word) = match verdict {
+        let (tone, label) = match verdict {
             Verdict::Accepted => (TextStyle::Good, "accepted"),
             Verdict::Rejected => (TextStyle::Bad, "rejected"),
             Verdict::CouldNotEvaluate => (TextStyle::Warning, "unproven"),
         };
-        self.print_labeled(tone, word, reason);
+        self.print_labeled(tone, label, reason);
         if let Some(check) = checks.iter().find(|check| check.verdict != Verdict::Accepted) {
             self.print_tail(&check.tail, 8);
         }
@@ -282,23 +283,24 @@ impl<W: Write> RunObserver for PlainReport<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         match fact {
             Fact::RunResumed { iteration, attempt, next, changed } => {
-                self.print_resume(stamp.run, (*iteration, *attempt), *next);
+                let key = AttemptKey { iteration: *iteration, attempt: *attempt };
+                self.print_resume(stamp.run, key, *next);
                 changed.iter().for_each(|change| self.print_labeled(TextStyle::Warning, "changed", change));
             }
             Fact::IterationStarted { iteration } => self.print_iteration_start(*iteration),
             Fact::AttemptEnded { attempt, result, .. } => self.print_attempt_end(*attempt, result),
             Fact::RetryScheduled { attempt, delay_ms, .. } => {
-                let pause = duration::format_rounded(Duration::from_millis(*delay_ms));
-                self.print_labeled(TextStyle::Warning, "retry", &format!("attempt {attempt} in {pause}"));
+                let delay = duration::format_rounded(Duration::from_millis(*delay_ms));
+                self.print_labeled(TextStyle::Warning, "retry", &format!("attempt {attempt} in {delay}"));
             }
             Fact::LimitWaiting { agent, delay_ms, reason, .. } => {
-                self.print_rate_limit(stamp.at, (agent, *delay_ms), reason);
+                self.print_rate_limit(stamp.at, agent, *delay_ms, reason);
             }
             Fact::AgentChanged { agent, reason, .. } => {
                 self.print_labeled(TextStyle::Warning, "agent", &format!("{agent} takes over: {reason}"));
             }
             Fact::SessionFresh { reason, .. } => {
-                self.print_labeled(TextStyle::Warning, "session", &format!("{reason}; it begins afresh"));
+                self.print_labeled(TextStyle::Warning, "session", &format!("{reason}; a new one starts"));
             }
             Fact::AttemptStarted { .. } => self.end_wait(),
             Fact::Claim { claim, .. } if claim.claimed => {
@@ -309,7 +311,7 @@ impl<W: Write> RunObserver for PlainReport<W> {
             Fact::Verdict { verdict, reason, checks, .. } => self.print_verdict(*verdict, reason, checks),
             Fact::RunPaused { .. } => {
                 self.current_activity = "paused".to_owned();
-                self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` goes on with it");
+                self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
             }
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
             Fact::StopRequested { reason } => self.print_labeled(TextStyle::Warning, "stopping", reason),
@@ -326,15 +328,15 @@ impl<W: Write> RunObserver for PlainReport<W> {
     }
 
     fn on_agent_event(&mut self, event: &AgentEvent) {
-        // Lines may be cut, which must not cut a secret out of its shape.
+        // Redact before truncating: a truncated secret would not be found.
         let event = &redact_event(event);
         if let AgentEvent::ToolCall { name, .. } = event {
             self.current_activity = sanitize_text(name);
         }
         if self.detail == ReportDetail::Everything {
-            let is_words = matches!(event, AgentEvent::Text { .. });
+            let is_text = matches!(event, AgentEvent::Text { .. });
             for line in render_event(event) {
-                if is_words { self.print_agent_text(&line) } else { self.print_excerpt(&line) }
+                if is_text { self.print_agent_text(&line) } else { self.print_excerpt(&line) }
             }
         }
         self.show_progress();
@@ -353,7 +355,7 @@ impl<W: Write> RunObserver for PlainReport<W> {
     }
 
     fn on_limit_wait(&mut self, left: Duration) {
-        let shown = format!("rate limited, goes on in {}", duration::format_rounded(left));
+        let shown = format!("rate limited, continues in {}", duration::format_rounded(left));
         let countdown = self.countdown.get_or_insert_with(|| WaitCountdown::new(left));
         if countdown.is_reminder_due(left) && self.progress.is_none() {
             self.print_labeled(TextStyle::Warning, "waiting", &shown);

@@ -1,5 +1,5 @@
-//! The terminal as the progress line sees it: a little narrower than it is. The line is filled up to its end, and what the
-//! terminal itself shows for Ctrl-C would begin the next row. Whoever removes the line would remove that row instead.
+//! The terminal for the progress line, reported a little narrower than it is. The progress line fills its row, so the `^C`
+//! that the terminal echoes would start a new row, and clearing the progress line would clear that row instead.
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,16 +7,16 @@ use indicatif::TermLike;
 
 use super::line_width::LineWidth;
 
-/// Room for what a terminal shows for a key such as Ctrl-C: `^C`.
+/// Room for the echo of a key such as Ctrl-C: `^C`.
 const ECHO_COLUMNS: usize = 3;
 
-/// The width of a terminal that does not know its own.
+/// The width of a terminal that does not report one.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// A terminal that is narrower than this has no room to spare.
+/// A terminal narrower than this is used in full.
 const NARROW_COLUMNS: usize = 40;
 
-/// Writes a whole picture at once, so that it does not flicker.
+/// Buffers a whole frame and writes it at once, to avoid flicker.
 #[derive(Debug, Default)]
 pub(super) struct ProgressTerminal {
     buffer: Mutex<String>,
@@ -31,7 +31,7 @@ impl ProgressTerminal {
         self.lock_buffer().push_str(text);
     }
 
-    /// Moves the cursor. Terminals take no step at all for one step.
+    /// Moves the cursor. A count of 0 is skipped because terminals treat it as 1.
     fn move_cursor(&self, count: usize, direction: char) {
         if count > 0 {
             self.append_text(&format!("\x1b[{count}{direction}"));
@@ -82,8 +82,8 @@ impl TermLike for ProgressTerminal {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let picture = std::mem::take(&mut *self.lock_buffer());
+        let frame = std::mem::take(&mut *self.lock_buffer());
         let mut stderr = io::stderr().lock();
-        stderr.write_all(picture.as_bytes()).and_then(|()| stderr.flush())
+        stderr.write_all(frame.as_bytes()).and_then(|()| stderr.flush())
     }
 }

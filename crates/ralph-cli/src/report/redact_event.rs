@@ -1,4 +1,4 @@
-//! An agent's event as it may be shown: without secrets.
+//! Redacts secrets in an agent's event before it is shown.
 use ralph_agents::AgentEvent;
 use ralph_util::redact;
 

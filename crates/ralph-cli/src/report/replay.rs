@@ -1,4 +1,4 @@
-//! Shows a run from outside, as its own terminal would: facts from the journal, the agent's words from its log.
+//! Shows a run that another process drives: facts from the journal, the agent's output from its raw log.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use ralph_agents::parser_for_format;
 use ralph_engine::run_driver::{AgentChoice, Clock, JournalPosition, RunObserver, attempt_log_name};
 use ralph_store::EventRow;
 
-/// A wait for a rate limit that somebody follows.
+/// The current wait for a rate limit.
 struct ReplayedWait {
     until: UnixMillis,
-    /// The seconds that were told last.
+    /// The remaining seconds that were reported last.
     last_reported_secs: Option<u64>,
 }
 
@@ -22,7 +22,7 @@ impl ReplayedWait {
         Self { until, last_reported_secs: None }
     }
 
-    /// Returns what is left, once for every second.
+    /// Returns the remaining time, once for every second.
     fn next_remaining(&mut self, now: UnixMillis) -> Option<Duration> {
         let left = self.until.elapsed_since(now).div_ceil(1_000);
         let is_new = self.last_reported_secs.replace(left) != Some(left);
@@ -30,19 +30,19 @@ impl ReplayedWait {
     }
 }
 
-/// Passes a stored run on to a report.
+/// Forwards the facts and the agent's output of a stored run to a report.
 pub struct RunReplay<W> {
     run: String,
     folder: PathBuf,
-    /// How the output of its agents is read, the one at work first; unknown where another ralph wrote the settings.
+    /// The agents of the run, the current one first. Empty if another version of ralph wrote the settings.
     agents: Vec<AgentChoice>,
     watcher: W,
     live_log: Option<LiveLog>,
-    /// The wait for a rate limit, while there is one.
+    /// The wait for a rate limit, if there is one.
     rate_limit_wait: Option<ReplayedWait>,
-    /// When the last one was to end.
+    /// The planned end of the last wait.
     wait_end: UnixMillis,
-    /// What ended before anybody looked is told by its facts alone.
+    /// Attempts that ended before the replay caught up are shown by their facts only.
     is_replaying_past: bool,
 }
 
@@ -61,12 +61,12 @@ impl<W: RunObserver> RunReplay<W> {
         }
     }
 
-    /// Shows the next facts.
+    /// Forwards the next facts.
     pub fn show_facts(&mut self, rows: &[EventRow]) {
         rows.iter().for_each(|row| self.show_row(row));
     }
 
-    /// Shows what the agent has said since.
+    /// Forwards the agent's output since the last call, and the remaining time of a wait.
     pub fn catch_up(&mut self) {
         self.is_replaying_past = false;
         if let Some(live) = &mut self.live_log {
@@ -77,7 +77,7 @@ impl<W: RunObserver> RunReplay<W> {
         }
     }
 
-    /// Facts that only a newer ralph knows are passed over.
+    /// Forwards a fact. Facts of a newer version of ralph are skipped.
     fn show_row(&mut self, row: &EventRow) {
         let Ok(fact) = serde_json::from_str::<Fact>(&row.body) else { return };
         if let Fact::AttemptEnded { .. } = fact {
@@ -94,7 +94,7 @@ impl<W: RunObserver> RunReplay<W> {
         }
     }
 
-    /// A wait ends when the agent starts or the run is left, and goes on when that is resumed.
+    /// A wait ends when an attempt starts or the run ends, and continues when the run is resumed.
     fn track_wait(&mut self, fact: &Fact, at: UnixMillis) {
         if let Fact::LimitWaiting { delay_ms, .. } = fact {
             self.wait_end = at.add_millis(*delay_ms);

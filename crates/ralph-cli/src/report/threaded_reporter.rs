@@ -1,5 +1,5 @@
-//! A report in a thread of its own. A terminal or pipe that nobody reads then holds up the report, and never
-//! the run: limits and signals work on.
+//! A report in a separate thread. A terminal or pipe that is not read blocks only the report: the run continues, and
+//! limits and signals still work.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,12 +11,12 @@ use ralph_core::fact::Fact;
 use ralph_agents::AgentEvent;
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
-/// How much of the agent may wait to be shown; what comes beyond it is not shown.
+/// How many messages about the agent may be queued; further ones are dropped.
 const MAX_QUEUED_AGENT_EVENTS: usize = 1_000;
-/// How long a reader may take to read the end of the story.
+/// How long the end of the run waits for the report to be written.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What there is to show.
+/// A message to the report thread.
 enum ReportMessage {
     Fact { run: String, seq: i64, at: UnixMillis, fact: Box<Fact> },
     Agent(AgentEvent),
@@ -26,7 +26,7 @@ enum ReportMessage {
     Warning(String),
 }
 
-/// Passes everything on to a report in another thread.
+/// Forwards everything to a report in another thread.
 pub struct ThreadedReporter {
     queue: Option<Sender<ReportMessage>>,
     queued_count: Arc<AtomicUsize>,
@@ -34,7 +34,7 @@ pub struct ThreadedReporter {
 }
 
 impl ThreadedReporter {
-    /// Starts the thread. The report is made there when there is something to show: a spinner must not turn before.
+    /// Starts the thread. It creates the report at the first message, so that a spinner does not appear earlier.
     pub fn start<W: RunObserver>(make_report: impl FnOnce() -> W + Send + 'static) -> std::io::Result<Self> {
         let (queue, queued) = channel();
         let (end, ended) = channel();
@@ -43,11 +43,11 @@ impl ThreadedReporter {
         let show = move || {
             if let Ok(first) = queued.recv() {
                 let mut report = make_report();
-                for seen in std::iter::once(first).chain(queued) {
-                    deliver_message(&mut report, &seen, &left);
+                for message in std::iter::once(first).chain(queued) {
+                    deliver_message(&mut report, &message, &left);
                 }
             }
-            // Nobody waits any more: the process ends.
+            // The send fails if `drop` has stopped waiting.
             let _ = end.send(());
         };
         std::thread::Builder::new().name("report".to_owned()).spawn(show)?;
@@ -56,12 +56,12 @@ impl ThreadedReporter {
 
     fn send(&self, message: ReportMessage) {
         if let Some(queue) = &self.queue {
-            // A report that ended shows nothing more.
+            // The send fails if the report thread has ended.
             let _ = queue.send(message);
         }
     }
 
-    /// Sends what may be missed.
+    /// Sends a message, or drops it if the queue is full.
     fn send_droppable(&self, message: ReportMessage) {
         if self.queued_count.load(Ordering::Relaxed) < MAX_QUEUED_AGENT_EVENTS {
             self.queued_count.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl RunObserver for ThreadedReporter {
 }
 
 impl Drop for ThreadedReporter {
-    /// Waits for the last words, but not for ever.
+    /// Waits until the queue is written, at most [`DRAIN_TIMEOUT`].
     fn drop(&mut self) {
         self.queue = None;
         let _ = self.ended.recv_timeout(DRAIN_TIMEOUT);

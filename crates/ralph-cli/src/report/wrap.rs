@@ -1,10 +1,11 @@
-//! Breaks lines so that they fit a terminal. Text in, text out; it prints nothing.
+//! Wraps lines to the width of a terminal. By hand because rows align with the text after a label, and colours take no
+//! columns.
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A terminal that is narrower than this is left to break lines itself.
+/// Lines are not wrapped to fewer columns than this.
 const MIN_WRAP_COLUMNS: usize = 16;
 
-/// Breaks a line into rows of at most so many columns, between words where it can. All rows are indented as the first.
+/// Wraps a line into rows of at most `columns`, between words where possible. All rows have the indentation of the first.
 pub(super) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(MIN_WRAP_COLUMNS);
     let words = line.trim_start_matches(' ');
@@ -21,37 +22,37 @@ pub(super) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     }
 }
 
-/// Breaks a line between words only: what is longer than a row stays whole, so that it can be copied. What follows stands
-/// below the words behind the label, as in `outcome  exhausted: …`, or behind the last of several.
+/// Wraps a line between words only: a word that is longer than a row is not split, so that it can be copied. Further rows
+/// align with the text after the label, as in `outcome  exhausted: …`, or after the last of several labels.
 pub(super) fn wrap_with_hanging_indent(line: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(MIN_WRAP_COLUMNS);
     let indent = hanging_indent(line, columns / 2);
     let mut rows = vec![String::new()];
     for word in line.split_inclusive(' ') {
         match rows.last_mut() {
-            Some(row) if fits_in_row(word, row, (indent, columns)) => row.push_str(word),
+            Some(row) if fits_in_row(word, row, indent, columns) => row.push_str(word),
             Some(_) | None => rows.push(format!("{:indent$}{word}", "")),
         }
     }
     rows.iter().map(|row| row.trim_end().to_owned()).collect()
 }
 
-/// Tells whether a word belongs into this row: there is room for it, or a new row would have no more. Spaces begin no row.
-fn fits_in_row(word: &str, row: &str, (indent, columns): (usize, usize)) -> bool {
+/// Returns whether a word belongs in this row: it fits, or a new row would have no more room. Spaces never start a row.
+fn fits_in_row(word: &str, row: &str, indent: usize, columns: usize) -> bool {
     let taken = display_width(row);
     let word = word.trim_end();
     taken + display_width(word) <= columns || taken <= indent || row.trim().is_empty() || word.is_empty()
 }
 
-/// Returns how far the rows after the first are indented.
+/// Returns the indentation of the rows after the first.
 fn hanging_indent(line: &str, max_indent: usize) -> usize {
-    let is_behind_gap = |at: usize| line[..at].is_empty() || line[..at].ends_with("  ");
-    let starts = line.char_indices().filter(|(at, letter)| *letter != ' ' && is_behind_gap(*at));
+    let follows_gap = |at: usize| line[..at].is_empty() || line[..at].ends_with("  ");
+    let starts = line.char_indices().filter(|(at, letter)| *letter != ' ' && follows_gap(*at));
     let columns = starts.map(|(at, _)| display_width(&line[..at]));
     columns.take_while(|column| *column <= max_indent).last().unwrap_or(0)
 }
 
-/// Returns how many columns a text takes. Colours take none.
+/// Returns the number of columns of a text. Colours take none.
 fn display_width(text: &str) -> usize {
     let mut pieces = text.split("\x1b[");
     let plain = pieces.next().unwrap_or_default();
@@ -59,7 +60,7 @@ fn display_width(text: &str) -> usize {
     std::iter::once(plain).chain(coloured).map(UnicodeWidthStr::width).sum()
 }
 
-/// Cuts a line that is only a glimpse anyway, and marks the cut.
+/// Truncates a line and marks the end with an ellipsis.
 pub(super) fn truncate_line(line: &str, columns: usize) -> String {
     if fitting_end(line, columns) == line.len() {
         return line.to_owned();
@@ -68,7 +69,7 @@ pub(super) fn truncate_line(line: &str, columns: usize) -> String {
     format!("{shown}…")
 }
 
-/// Splits off as many words as there is room for, or a piece of a word that is longer than that.
+/// Splits off as many words as fit, or a part of a word that is longer than the room.
 fn split_row(text: &str, room: usize) -> (&str, &str) {
     let end = fitting_end(text, room);
     let (head, tail) = text.split_at(end);
@@ -77,7 +78,7 @@ fn split_row(text: &str, room: usize) -> (&str, &str) {
     (row.trim_end(), later.trim_start_matches(' '))
 }
 
-/// Returns where a text has filled its room. One character is taken whatever the room is.
+/// Returns the byte offset up to which a text fits. The first character always fits.
 fn fitting_end(text: &str, room: usize) -> usize {
     let mut taken = 0;
     let beyond = text.char_indices().find(|(at, character)| {
@@ -93,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test] // spec: U1
-    fn a_line_is_broken_between_words() {
+    fn a_line_is_wrapped_between_words() {
         assert_eq!(
             wrap_line("the tests pass now and the plan is done", 20),
             ["the tests pass now", "and the plan is done"]
@@ -106,17 +107,17 @@ mod tests {
     fn continuation_rows_keep_the_indent() {
         assert_eq!(wrap_line("    let sum = first + second;", 20), ["    let sum = first", "    + second;"]);
         let deep = wrap_line(&format!("{:60}deep down", ""), 20);
-        assert_eq!(deep, ["          deep down"], "half of the room stays for words");
+        assert_eq!(deep, ["          deep down"], "half of the width is left for words");
     }
 
     #[test] // spec: U1
-    fn spaces_inside_a_row_stay_and_those_at_its_end_go() {
+    fn spaces_inside_a_row_are_kept_and_trailing_spaces_are_removed() {
         assert_eq!(wrap_line("name   size", 20), ["name   size"]);
         assert_eq!(wrap_line("a word at the edge    next", 18), ["a word at the edge", "next"]);
     }
 
     #[test] // spec: U1
-    fn a_word_that_is_too_long_is_broken_where_the_room_ends() {
+    fn a_word_that_is_too_long_is_split_at_the_row_end() {
         assert_eq!(wrap_line("see https://example.org/a/long/way", 20), ["see", "https://example.org/", "a/long/way"]);
     }
 
@@ -160,11 +161,11 @@ mod tests {
             ["log  see", "     /home/me/project/.ralph/logs/build.log", "     there"]
         );
         let alone = "log  /home/me/project/.ralph/logs/build.log";
-        assert_eq!(wrap_with_hanging_indent(alone, 20), [alone], "a label does not stand alone");
+        assert_eq!(wrap_with_hanging_indent(alone, 20), [alone], "a label is never alone in its row");
     }
 
     #[test] // spec: U1
-    fn no_row_begins_with_column_spacing() {
+    fn no_row_starts_with_column_spacing() {
         assert_eq!(
             wrap_with_hanging_indent("4711  completed      1 iteration  1 check passed", 24),
             ["4711  completed      1", "      iteration  1 check", "      passed"]
@@ -185,11 +186,11 @@ mod tests {
 
     proptest! {
         #[test] // spec: U1
-        fn no_word_is_broken_and_none_is_lost(line in "[ a-zé完]{0,200}", columns in 16_usize..90) {
+        fn no_word_is_split_and_none_is_lost(line in "[ a-zé完]{0,200}", columns in 16_usize..90) {
             let rows = wrap_with_hanging_indent(&line, columns);
             let words: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
             prop_assert_eq!(words, line.split_whitespace().collect::<Vec<_>>());
-            // Or one word is too long, alone or behind a label.
+            // A longer row contains one long word, alone or after a label.
             let before_last = |row: &str| row.rfind(' ').map_or(0, |end| row[..end].trim_end().width());
             let fits = |row: &String| row.width() <= columns || before_last(row) <= columns / 2;
             prop_assert!(rows.iter().all(fits), "{:?}", rows);

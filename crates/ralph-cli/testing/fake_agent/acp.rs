@@ -1,19 +1,19 @@
-//! `acp FILE`: an agent that speaks the Agent Client Protocol. The file has one step per start, as for `script`; every line
-//! that comes is kept in the file `heard` beside FA_COUNT, and sessions in the folder `talks` there.
+//! `acp FILE`: an agent that speaks the Agent Client Protocol. The file has one step per start, as for `script`. Every line
+//! that it reads is appended to the file `heard` next to FA_COUNT; sessions are files in the folder `talks` there.
 //!
 //! Before the prompt:
-//!   version N           answers the greeting in that version      offers ABILITY…  load and resume, unless said here
-//!   garbage TEXT        answers the greeting with that line       mute             never answers anything
-//!   lose                knows no session any more                 late             repeats an old one after it is loaded
-//!   named NAME          its own name
+//!   version N           answers `initialize` with that version    offers ABILITY…  default: load resume
+//!   garbage TEXT        answers `initialize` with that line       mute             never answers anything
+//!   lose                has lost all sessions                     late             replays a session after the answer
+//!   named NAME          the agent's name
 //! After it:
-//!   say TEXT            a message, word by word                   tell TEXT        a message in one piece
-//!   permit KIND TITLE   asks, and says what was answered          edit PATH TEXT   asks, and writes if it may
-//!   ask METHOD          any request; says what was answered       write PATH TEXT  writes without asking
-//!   error CODE TEXT     answers the prompt with an error          stop REASON      answers it so (end_turn at the end)
-//!   hang                waits to be cancelled                     deaf             stays, whatever it is told
-//!   exit CODE           ends without an answer                    stay             stays after its answer, and talks
-//!   cost USD            what the session has cost
+//!   say TEXT            a message, word by word                   tell TEXT        a message in one chunk
+//!   permit KIND TITLE   asks, and prints the answer               edit PATH TEXT   asks, and writes if permitted
+//!   ask METHOD          any request; prints the answer            write PATH TEXT  writes without asking
+//!   error CODE TEXT     answers the prompt with an error          stop REASON      stop reason (default: end_turn)
+//!   hang                waits for a cancel                        deaf             runs on and ignores all input
+//!   exit CODE           exits without an answer                   stay             runs on after its answer, and prints
+//!   cost USD            the cost of the session
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::start::{Start, ready, say, starts_so_far, usage};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("acp", acp)];
 
-/// One start: what it was told to do, and where it is.
+/// One start: its orders and its state.
 struct Agent<'a> {
     orders: Vec<(&'a str, String)>,
     session: String,
@@ -35,9 +35,9 @@ struct Agent<'a> {
     said: String,
 }
 
-/// Whether the turn goes on after an order.
+/// What follows an order.
 enum Next {
-    GoOn,
+    Continue,
     Answer(Value),
     Exit(u8),
 }
@@ -52,13 +52,13 @@ fn acp(start: &Start) -> io::Result<u8> {
     });
     let session = format!("talk-{number}");
     let mut agent = Agent { orders: orders.collect(), session, prompt: Value::Null, said: String::new() };
-    while let Some(message) = hear()? {
+    while let Some(message) = read_message()? {
         if let Next::Exit(code) = agent.reply(&message)? {
             return Ok(code);
         }
     }
     if agent.order("stay").is_some() {
-        chatter()?;
+        print_forever()?;
     }
     Ok(0)
 }
@@ -71,21 +71,21 @@ impl Agent<'_> {
     fn reply(&mut self, message: &Value) -> io::Result<Next> {
         if self.order("mute").is_some() {
             ready()?;
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         }
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => return self.greet(message),
             "session/new" => json!({"sessionId": self.session}),
-            "session/resume" | "session/load" => return self.go_back(message),
+            "session/resume" | "session/load" => return self.resume_session(message),
             "session/prompt" => {
                 self.prompt = message["id"].clone();
                 self.remember("user", message["params"]["prompt"][0]["text"].as_str().unwrap_or_default())?;
                 return self.turn();
             }
-            _ => return Ok(Next::GoOn),
+            _ => return Ok(Next::Continue),
         };
         answer(&message["id"], &json!({"result": result}))?;
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn greet(&self, message: &Value) -> io::Result<Next> {
@@ -100,17 +100,17 @@ impl Agent<'_> {
         let name = self.order("named").unwrap_or("fake");
         let result = json!({"protocolVersion": version, "agentCapabilities": abilities, "agentInfo": {"name": name}});
         answer(&message["id"], &json!({"result": result}))?;
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
-    /// A session that is loaded is repeated, which it should be before the answer.
-    fn go_back(&mut self, message: &Value) -> io::Result<Next> {
+    /// Resumes or loads a session. A loaded session is replayed, by the protocol before the answer.
+    fn resume_session(&mut self, message: &Value) -> io::Result<Next> {
         let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
-        let old = fs::read_to_string(talks()?.join(&session)).unwrap_or_default();
+        let old = fs::read_to_string(sessions_folder()?.join(&session)).unwrap_or_default();
         if old.is_empty() || self.order("lose").is_some() {
             let error = json!({"code": -32602, "message": format!("Session not found: {session}")});
             answer(&message["id"], &json!({"error": error}))?;
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         }
         self.session = session;
         let (is_loaded, is_late) = (message["method"] == "session/load", self.order("late").is_some());
@@ -121,7 +121,7 @@ impl Agent<'_> {
         if is_loaded && is_late {
             self.repeat(&old)?;
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn repeat(&self, old: &str) -> io::Result<()> {
@@ -136,7 +136,7 @@ impl Agent<'_> {
         for at in 0..self.orders.len() {
             let (name, rest) = self.orders[at].clone();
             match self.perform(name, &rest)? {
-                Next::GoOn => {}
+                Next::Continue => {}
                 Next::Answer(value) => return self.end(&value),
                 Next::Exit(code) => return Ok(Next::Exit(code)),
             }
@@ -147,7 +147,7 @@ impl Agent<'_> {
     fn end(&self, value: &Value) -> io::Result<Next> {
         self.remember("agent", &self.said)?;
         answer(&self.prompt, value)?;
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn perform(&mut self, name: &str, rest: &str) -> io::Result<Next> {
@@ -156,7 +156,7 @@ impl Agent<'_> {
             "say" => self.speak(rest.split_inclusive(' '))?,
             "tell" => self.speak(std::iter::once(rest))?,
             "permit" => {
-                let answered = self.may(first, second, None)?;
+                let answered = self.request_permission(first, second, None)?;
                 self.speak(std::iter::once(format!("{title}: {answered}. ", title = second).as_str()))?;
             }
             "edit" => self.edit(first, second)?,
@@ -175,19 +175,19 @@ impl Agent<'_> {
                 return Ok(Next::Answer(json!({"error": {"code": code, "message": second}})));
             }
             "stop" => return Ok(Next::Answer(json!({"result": {"stopReason": rest}}))),
-            "hang" => return until_cancelled(),
+            "hang" => return wait_for_cancel(),
             "deaf" => {
                 ready()?;
-                chatter()?;
+                print_forever()?;
             }
             "exit" => return Ok(Next::Exit(number(rest)?)),
             _ => {}
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     fn edit(&self, path: &str, text: &str) -> io::Result<()> {
-        let answered = self.may("edit", "Edit a file", Some(path))?;
+        let answered = self.request_permission("edit", "Edit a file", Some(path))?;
         if answered == "yes" { fs::write(path, format!("{text}\n")) } else { Ok(()) }
     }
 
@@ -199,8 +199,8 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// Asks for a permission and returns the option that was chosen.
-    fn may(&self, kind: &str, title: &str, path: Option<&str>) -> io::Result<String> {
+    /// Asks for a permission and returns the chosen option.
+    fn request_permission(&self, kind: &str, title: &str, path: Option<&str>) -> io::Result<String> {
         let places: Vec<Value> = path.into_iter().map(|path| json!({"path": path})).collect();
         let tool = json!({"toolCallId": "t", "title": title, "kind": kind, "locations": places});
         let options = json!([{"optionId": "ever", "kind": "allow_always"}, {"optionId": "yes", "kind": "allow_once"},
@@ -221,15 +221,15 @@ impl Agent<'_> {
     }
 
     fn remember(&self, who: &str, text: &str) -> io::Result<()> {
-        fs::create_dir_all(talks()?)?;
-        append(&talks()?.join(&self.session), &json!([who, text]).to_string())
+        fs::create_dir_all(sessions_folder()?)?;
+        append(&sessions_folder()?.join(&self.session), &json!([who, text]).to_string())
     }
 }
 
-/// Asks and waits for the answer. The first id is 0, as it is with real agents.
+/// Sends a request and waits for the answer. The first id is 0, as with real agents.
 fn request(method: &str, params: &Value) -> io::Result<Value> {
     line(&json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}))?;
-    while let Some(message) = hear()? {
+    while let Some(message) = read_message()? {
         if message["id"] == 0 && message["method"].is_null() {
             return Ok(message);
         }
@@ -237,9 +237,9 @@ fn request(method: &str, params: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-fn until_cancelled() -> io::Result<Next> {
+fn wait_for_cancel() -> io::Result<Next> {
     ready()?;
-    while let Some(message) = hear()? {
+    while let Some(message) = read_message()? {
         if message["method"] == "session/cancel" {
             return Ok(Next::Answer(json!({"result": {"stopReason": "cancelled"}})));
         }
@@ -247,20 +247,20 @@ fn until_cancelled() -> io::Result<Next> {
     Ok(Next::Exit(0))
 }
 
-/// Goes on for ever, without a word that matters.
-fn chatter() -> io::Result<()> {
+/// Prints irrelevant notifications forever.
+fn print_forever() -> io::Result<()> {
     loop {
         line(&json!({"jsonrpc": "2.0", "method": "_fake/still_here", "params": {}}))?;
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn hear() -> io::Result<Option<Value>> {
+fn read_message() -> io::Result<Option<Value>> {
     let mut text = String::new();
     if io::stdin().lock().read_line(&mut text)? == 0 {
         return Ok(None);
     }
-    append(&beside("heard")?, text.trim_end())?;
+    append(&path_next_to_count("heard")?, text.trim_end())?;
     serde_json::from_str(&text).map(Some).map_err(io::Error::from)
 }
 
@@ -281,15 +281,15 @@ fn append(path: &PathBuf, text: &str) -> io::Result<()> {
     file.write_all(format!("{text}\n").as_bytes())
 }
 
-fn talks() -> io::Result<PathBuf> {
-    beside("talks")
+fn sessions_folder() -> io::Result<PathBuf> {
+    path_next_to_count("talks")
 }
 
-fn beside(name: &str) -> io::Result<PathBuf> {
-    let witness = std::env::var_os("FA_COUNT").ok_or_else(|| usage("this mode needs FA_COUNT"))?;
-    Ok(PathBuf::from(witness).with_file_name(name))
+fn path_next_to_count(name: &str) -> io::Result<PathBuf> {
+    let count_file = std::env::var_os("FA_COUNT").ok_or_else(|| usage("this mode needs FA_COUNT"))?;
+    Ok(PathBuf::from(count_file).with_file_name(name))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> io::Result<T> {
-    text.trim().parse().map_err(|_| usage(&format!("{text:?} is no number")))
+    text.trim().parse().map_err(|_| usage(&format!("{text:?} is not a number")))
 }

@@ -1,4 +1,4 @@
-//! Modes that print what no reader expects: too much, too long, in pieces, or no text at all.
+//! Modes with unusual output: too much, too long, in small chunks, or not text.
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn tag_split(start: &Start) -> io::Result<u8> {
     slowly(format!("{}\n", start.tag).as_bytes())
 }
 
-/// Prints byte by byte. The pause lets the reader take each one alone; nothing could tell us that it did.
+/// Prints byte by byte. The pause lets the reader read each byte separately; the agent cannot observe whether it did.
 fn slowly(bytes: &[u8]) -> io::Result<u8> {
     for byte in bytes {
         say([*byte])?;
@@ -83,7 +83,8 @@ fn no_final_newline(start: &Start) -> io::Result<u8> {
 }
 
 fn half_json(start: &Start) -> io::Result<u8> {
-    let begun = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"All pass.\n"#;
-    say(format!("{begun}{}", start.tag))?;
+    let first_part =
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"All pass.\n"#;
+    say(format!("{first_part}{}", start.tag))?;
     die_by(Signal::KILL)
 }

@@ -19,7 +19,7 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
     ("after-result-talk", after_result_talk),
 ];
 
-/// What a real Claude prints for each failure: name, category, status, words.
+/// What a real Claude prints for each failure: name, category, status, message.
 const FAILURES: &[(&str, &str, Option<u64>, &str)] = &[
     ("rate_limit", "rate_limit", Some(429), "API Error: Request rejected (429) · slow down"),
     ("auth", "authentication_failed", Some(401), "Invalid API key · Fix external API key"),
@@ -36,7 +36,7 @@ pub(crate) fn record(value: &Value) -> io::Result<()> {
     say(format!("{value}\n"))
 }
 
-/// Introduces the session: the one to resume, if the command line names one.
+/// Prints the init record, with the session to resume if the command line names one.
 pub(crate) fn init(args: &[String]) -> io::Result<()> {
     let resumed = args.iter().skip_while(|arg| *arg != "--resume").nth(1);
     let session = resumed.map_or("fake-session", String::as_str);
@@ -64,11 +64,11 @@ pub(crate) fn result(text: &str, cost: f64) -> io::Result<()> {
 /// Prints the failure that has this name, as an answer and as a result.
 pub(crate) fn fail(name: &str) -> io::Result<()> {
     let known = FAILURES.iter().find(|(known, ..)| *known == name);
-    let (_, category, status, words) = known.ok_or_else(|| usage(&format!("unknown failure {name}")))?;
-    let content = json!([{"type": "text", "text": words}]);
+    let (_, category, status, message) = known.ok_or_else(|| usage(&format!("unknown failure {name}")))?;
+    let content = json!([{"type": "text", "text": message}]);
     record(&json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
         "error": category, "is_api_error_message": true, "api_error_status": status}))?;
-    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words,
+    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": message,
         "api_error_status": status, "total_cost_usd": 0}))
 }
 
@@ -98,7 +98,7 @@ fn cost(start: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-/// One valid line of many megabytes, written as it grows.
+/// Prints one valid line of many megabytes, in chunks.
 fn long_json(start: &Start) -> io::Result<u8> {
     let megabyte = vec![b'z'; 1 << 20];
     say(r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#)?;
@@ -123,7 +123,7 @@ fn rate_limit_at(start: &Start) -> io::Result<u8> {
     Ok(1)
 }
 
-/// A refusal with its reset, as an event and as a result.
+/// Prints a rate limit with its reset time, as an event and as a result.
 pub(crate) fn refuse_until(reset: i64) -> io::Result<()> {
     record(&json!({"type": "rate_limit_event", "rate_limit_info":
         {"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour"}}))?;

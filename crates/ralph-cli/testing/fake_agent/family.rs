@@ -1,5 +1,5 @@
-//! Modes with children that outlive them, each in a session of its own. Instead of forking, the program starts
-//! itself again in a role that nobody calls by hand.
+//! Modes with children that outlive them, each in a separate session. Instead of forking, the program starts itself
+//! again in an internal mode.
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
 ];
 
 fn grandchild(start: &Start) -> io::Result<u8> {
-    again(&["in-new-session", "sleep", start.arg_or("60")])?.spawn()?;
+    own_command(&["in-new-session", "sleep", start.arg_or("60")])?.spawn()?;
     ready()?;
     say(format!("{}\n", start.tag))?;
     Ok(0)
@@ -29,15 +29,15 @@ fn grandchild(start: &Start) -> io::Result<u8> {
 
 fn grandchild_writes(start: &Start) -> io::Result<u8> {
     let script = format!("sleep {}; echo late; echo '{}'", start.arg_or("1"), start.tag);
-    again(&["in-new-session", "sh", "-c", &script])?.spawn()?;
+    own_command(&["in-new-session", "sh", "-c", &script])?.spawn()?;
     say("main part says: not finished\n")?;
     Ok(0)
 }
 
-/// The classic double start: the first child leaves our session and ends, the second belongs to nobody.
+/// The classic double fork: the first child leaves the session and exits, so that the second is an orphan.
 fn daemon(start: &Start) -> io::Result<u8> {
     let file = start.arg_or("/tmp/fa_daemon.pid");
-    again(&["daemon-first", file])?.status()?;
+    own_command(&["daemon-first", file])?.status()?;
     wait_for(file);
     ready()?;
     say("started a daemon\n")?;
@@ -46,16 +46,16 @@ fn daemon(start: &Start) -> io::Result<u8> {
 
 fn daemon_first(start: &Start) -> io::Result<u8> {
     setsid()?;
-    again(&["daemon-second", start.arg_or("")])?.spawn()?;
+    own_command(&["daemon-second", start.arg_or("")])?.spawn()?;
     Ok(0)
 }
 
-/// Whoever finds the file finds the pid in it: it is written beside and then moved.
+/// Writes the pid file by a rename, so that a reader never finds it empty.
 fn daemon_second(start: &Start) -> io::Result<u8> {
     let file = start.arg_or("");
-    let beside = format!("{file}.new");
-    std::fs::write(&beside, std::process::id().to_string())?;
-    std::fs::rename(beside, file)?;
+    let temporary = format!("{file}.new");
+    std::fs::write(&temporary, std::process::id().to_string())?;
+    std::fs::rename(temporary, file)?;
     std::thread::sleep(Duration::from_secs(600));
     Ok(0)
 }
@@ -76,7 +76,8 @@ fn in_new_session(start: &Start) -> io::Result<u8> {
     Err(Command::new(program).args(args).exec())
 }
 
-pub(crate) fn again(args: &[&str]) -> io::Result<Command> {
+/// Returns a command that starts this program again.
+pub(crate) fn own_command(args: &[&str]) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(args).stdin(Stdio::null());
     Ok(command)

@@ -1,4 +1,4 @@
-//! Modes that cannot keep a secret: the value of CANARY_TOKEN, or the argument, in every way that it could get out.
+//! Modes that leak a secret, the argument or the value of CANARY_TOKEN, in every form.
 use std::io;
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ use crate::start::{Start, complain, say};
 pub(crate) const MODES: &[(&str, Mode)] = &[("leak-secret", in_text), ("claude-leak-secret", in_records)];
 
 fn secret(start: &Start) -> String {
-    let given = start.arg().map(str::to_owned);
-    given.or_else(|| std::env::var("CANARY_TOKEN").ok()).unwrap_or_else(|| "sk-ant-api03-AAAABBBBCCCCDDDD".to_owned())
+    let argument = start.arg().map(str::to_owned);
+    argument
+        .or_else(|| std::env::var("CANARY_TOKEN").ok())
+        .unwrap_or_else(|| "sk-ant-api03-AAAABBBBCCCCDDDD".to_owned())
 }
 
 fn in_text(start: &Start) -> io::Result<u8> {
@@ -20,8 +22,8 @@ fn in_text(start: &Start) -> io::Result<u8> {
     complain(&format!("Authorization: Bearer {secret}\n"));
     say(format!("using key {secret} now, at https://me:{secret}@example.org/x\n"))?;
     say(format!("{}\n", json!({ "key": secret })))?;
-    for before in ["", "1", "12"] {
-        say(format!("{}\n", base64(format!("{before}{secret}:more").as_bytes())))?;
+    for prefix in ["", "1", "12"] {
+        say(format!("{}\n", base64(format!("{prefix}{secret}:more").as_bytes())))?;
     }
     in_two_halves(&secret)?;
     say(format!("\nI used {secret}.\n\n{}\n", start.tag))?;
@@ -40,7 +42,7 @@ fn in_records(start: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-/// The pause lets the reader take each half alone; nothing could tell us that it did.
+/// The pause lets the reader read each half separately; the agent cannot observe whether it did.
 fn in_two_halves(secret: &str) -> io::Result<()> {
     let (first, second) = secret.split_at(secret.len() / 2);
     say(first)?;

@@ -1,4 +1,4 @@
-//! Modes that stay, resist, or die.
+//! Modes that keep running, resist signals, or die.
 use std::fs::File;
 use std::io;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
     ("touch-state", touch_state),
 ];
 
-const AN_HOUR: f64 = 3600.0;
+const ONE_HOUR_SECONDS: f64 = 3600.0;
 
 const SIGNALS: &[(&str, Signal)] = &[
     ("SIGSEGV", Signal::SEGV),
@@ -39,13 +39,13 @@ fn hang(start: &Start) -> io::Result<u8> {
 
 fn silent_hang(start: &Start) -> io::Result<u8> {
     ready()?;
-    std::thread::sleep(start.seconds_or(AN_HOUR)?);
+    std::thread::sleep(start.seconds_or(ONE_HOUR_SECONDS)?);
     Ok(0)
 }
 
 fn ignore_term(start: &Start) -> io::Result<u8> {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        react(signal, libc::SIG_IGN);
+        set_signal_action(signal, libc::SIG_IGN);
     }
     say("ready\n")?;
     silent_hang(start)
@@ -53,7 +53,7 @@ fn ignore_term(start: &Start) -> io::Result<u8> {
 
 fn slow_term(start: &Start) -> io::Result<u8> {
     let cleaning = start.seconds_or(2.0)?;
-    let term = hold_back_term();
+    let term = block_sigterm();
     say("ready\n")?;
     ready()?;
     wait_for_signal(&term);
@@ -72,9 +72,9 @@ pub(crate) fn signal_named(name: &str) -> io::Result<Signal> {
     found.map(|(_, signal)| *signal).ok_or_else(|| usage(&format!("unknown signal {name}")))
 }
 
-/// Dies by the signal. The runtime catches SIGSEGV for its own ends, so the default is restored first.
+/// Dies by the signal. The Rust runtime handles SIGSEGV, so the default action is restored first.
 pub(crate) fn die_by(signal: Signal) -> io::Result<u8> {
-    react(signal, libc::SIG_DFL);
+    set_signal_action(signal, libc::SIG_DFL);
     kill_process(getpid(), signal)?;
     std::thread::sleep(Duration::from_secs(1));
     Ok(1)
@@ -89,7 +89,7 @@ fn wait_file(start: &Start) -> io::Result<u8> {
 
 fn ready_file(start: &Start) -> io::Result<u8> {
     File::create(start.arg_or(""))?;
-    std::thread::sleep(Duration::from_secs_f64(AN_HOUR));
+    std::thread::sleep(Duration::from_secs_f64(ONE_HOUR_SECONDS));
     Ok(0)
 }
 
@@ -107,15 +107,15 @@ fn touch_state(start: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-#[expect(unsafe_code, reason = "no safe interface sets how a process reacts to a signal")]
-fn react(signal: Signal, reaction: libc::sighandler_t) {
-    // SAFETY: SIG_IGN and SIG_DFL run no code of ours, so nothing can be interrupted at a bad moment.
-    unsafe { libc::signal(signal.as_raw(), reaction) };
+#[expect(unsafe_code, reason = "no safe interface sets the action of a signal")]
+fn set_signal_action(signal: Signal, action: libc::sighandler_t) {
+    // SAFETY: SIG_IGN and SIG_DFL run no code of this program.
+    unsafe { libc::signal(signal.as_raw(), action) };
 }
 
-/// Blocks SIGTERM, so that it waits for us instead of ending us.
+/// Blocks SIGTERM, so that it stays pending instead of ending the process.
 #[expect(unsafe_code, reason = "no safe interface blocks a signal")]
-fn hold_back_term() -> libc::sigset_t {
+fn block_sigterm() -> libc::sigset_t {
     // SAFETY: the set is zeroed and then initialised before use, and this process has one thread.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -1,4 +1,4 @@
-//! Plays what a real agent did.
+//! Replays the recorded output and exit of a real agent.
 use std::io;
 use std::path::Path;
 
@@ -12,9 +12,9 @@ pub(crate) const MODES: &[(&str, Mode)] = &[("replay", replay)];
 
 fn replay(start: &Start) -> io::Result<u8> {
     let recording = Path::new(start.arg_or(""));
-    let beside = |extension: &str| std::fs::read(recording.with_extension(extension));
-    say(beside("stdout")?)?;
-    complain(&String::from_utf8_lossy(&beside("stderr").unwrap_or_default()));
+    let read_part = |extension: &str| std::fs::read(recording.with_extension(extension));
+    say(read_part("stdout")?)?;
+    complain(&String::from_utf8_lossy(&read_part("stderr").unwrap_or_default()));
     let code = start.args.get(1).and_then(|code| code.parse::<i32>().ok());
     match code.ok_or_else(|| usage("replay needs a recording and an exit code"))? {
         signal @ ..0 => match Signal::from_named_raw(-signal) {

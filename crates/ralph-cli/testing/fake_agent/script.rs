@@ -1,20 +1,20 @@
-//! `script FILE`: what to do on which start. The file has one step per start, parted by lines `---`; the number
-//! of lines in FA_COUNT chooses the step, and the last one repeats. Lines beginning with `#` are comments.
+//! `script FILE`: one step per start. Lines `---` separate the steps in the file; the number of lines in FA_COUNT selects
+//! the step, and the last one repeats. Lines that start with `#` are comments.
 //! In every text `\n` is a newline, `{promise}` the promise tag and `{n}` the number of the start.
 //!
 //!   text TEXT           prints a line            stderr TEXT      the same on stderr
 //!   init                Claude: the session      say TEXT         Claude: a message
 //!   tool NAME COMMAND   Claude: a tool call      result TEXT      Claude: the final record
 //!   fail KIND           Claude: an API failure, as in claude-api-error
-//!   converse TEXT       Claude: opens a session that is remembered (`--resume ID`), says and ends with TEXT
-//!   open                Claude: opens it, no more  as ID            Claude: claims to be another session
-//!   forget              loses all sessions       limit SECONDS    Claude: refused for so long
-//!   prompt PATH         keeps the prompt there   answer TEXT      writes the file that the prompt asks for
+//!   converse TEXT       Claude: opens a persistent session (`--resume ID`), prints TEXT as message and result
+//!   open                Claude: opens the session only   as ID     Claude: reports another session id
+//!   forget              loses all sessions       limit SECONDS    Claude: a rate limit of that length
+//!   prompt PATH         writes the prompt there  answer TEXT      writes the file that the prompt asks for
 //!   write PATH TEXT     replaces a file          append PATH TEXT adds a line to it
 //!   remove PATH         deletes a file           commit MESSAGE   commits everything by git
-//!   touch PATH          creates a file           wait PATH        stays until the file exists
-//!   hang                stays                    signal NAME      dies by a signal
-//!   exit CODE           ends at once (0 at the end of a step)
+//!   touch PATH          creates a file           wait PATH        waits until the file exists
+//!   hang                sleeps                   signal NAME      dies by a signal
+//!   exit CODE           exits at once (0 at the end of a step)
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -28,47 +28,47 @@ use crate::start::{Start, complain, ready, say, starts_so_far, usage, wait_for};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("script", script)];
 
-/// Whether the step goes on after an order.
+/// What follows an order.
 enum Next {
-    GoOn,
+    Continue,
     Exit(u8),
 }
 
 type Order = fn(&Start, &str) -> io::Result<Next>;
 
 const ORDERS: &[(&str, Order)] = &[
-    ("text", |_, text| say(format!("{text}\n")).map(go_on)),
+    ("text", |_, text| say(format!("{text}\n")).map(proceed)),
     ("stderr", stderr),
-    ("init", |start, _| claude::init(&start.args).map(go_on)),
-    ("say", |_, text| claude::speak(text).map(go_on)),
+    ("init", |start, _| claude::init(&start.args).map(proceed)),
+    ("say", |_, text| claude::speak(text).map(proceed)),
     ("tool", tool),
-    ("result", |_, text| claude::result(text, 0.01).map(go_on)),
-    ("fail", |_, kind| claude::fail(kind).map(go_on)),
+    ("result", |_, text| claude::result(text, 0.01).map(proceed)),
+    ("fail", |_, kind| claude::fail(kind).map(proceed)),
     ("converse", |start, text| session::converse(start, text).map(or_exit)),
     ("open", |start, _| session::open(start).map(|id| or_exit(id.is_some()))),
-    ("as", |_, id| session::introduce(id).map(go_on)),
-    ("forget", |_, _| session::forget().map(go_on)),
-    ("limit", |_, seconds| session::limit(seconds).map(go_on)),
-    ("prompt", |start, path| fs::write(path, &start.prompt).map(go_on)),
+    ("as", |_, id| session::introduce(id).map(proceed)),
+    ("forget", |_, _| session::forget().map(proceed)),
+    ("limit", |_, seconds| session::limit(seconds).map(proceed)),
+    ("prompt", |start, path| fs::write(path, &start.prompt).map(proceed)),
     ("answer", answer),
     ("write", write),
     ("append", append),
-    ("remove", |_, path| fs::remove_file(path).map(go_on)),
+    ("remove", |_, path| fs::remove_file(path).map(proceed)),
     ("commit", commit),
-    ("touch", |_, path| File::create(path).map(drop).map(go_on)),
+    ("touch", |_, path| File::create(path).map(drop).map(proceed)),
     ("wait", wait),
     ("hang", hang),
     ("signal", |_, name| die_by(signal_named(name)?).map(Next::Exit)),
     ("exit", exit),
 ];
 
-fn go_on((): ()) -> Next {
-    Next::GoOn
+fn proceed((): ()) -> Next {
+    Next::Continue
 }
 
-/// A session that is lost ends the agent.
-fn or_exit(is_there: bool) -> Next {
-    if is_there { Next::GoOn } else { Next::Exit(1) }
+/// Exits if the session is lost.
+fn or_exit(exists: bool) -> Next {
+    if exists { Next::Continue } else { Next::Exit(1) }
 }
 
 fn script(start: &Start) -> io::Result<u8> {
@@ -82,7 +82,7 @@ fn script(start: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-/// Returns the orders for the start of that number, from 1.
+/// Returns the orders for the start with that number, from 1.
 pub(crate) fn step(file: &str, number: usize) -> Vec<&str> {
     let steps: Vec<Vec<&str>> = file
         .lines()
@@ -105,44 +105,44 @@ fn perform(start: &Start, line: &str, number: usize) -> io::Result<Next> {
 
 fn stderr(_: &Start, text: &str) -> io::Result<Next> {
     complain(&format!("{text}\n"));
-    Ok(Next::GoOn)
+    Ok(Next::Continue)
 }
 
 fn wait(_: &Start, path: &str) -> io::Result<Next> {
     wait_for(path);
-    Ok(Next::GoOn)
+    Ok(Next::Continue)
 }
 
 fn tool(_: &Start, text: &str) -> io::Result<Next> {
     let (name, command) = text.split_once(' ').unwrap_or((text, ""));
-    claude::use_tool(name, command, "ok").map(go_on)
+    claude::use_tool(name, command, "ok").map(proceed)
 }
 
 fn write(_: &Start, text: &str) -> io::Result<Next> {
     let (path, content) = text.split_once(' ').unwrap_or((text, ""));
-    fs::write(path, format!("{content}\n")).map(go_on)
+    fs::write(path, format!("{content}\n")).map(proceed)
 }
 
-/// The file stands in the prompt, in backticks.
+/// The prompt names the file in backticks.
 fn answer(start: &Start, text: &str) -> io::Result<Next> {
     let prompt = String::from_utf8_lossy(&start.prompt);
     let named = prompt.split_once("into the file `").and_then(|(_, rest)| rest.split_once('`'));
     let (path, _) = named.ok_or_else(|| usage("the prompt names no file"))?;
-    fs::write(path, format!("{text}\n")).map(go_on)
+    fs::write(path, format!("{text}\n")).map(proceed)
 }
 
 fn append(_: &Start, text: &str) -> io::Result<Next> {
     let (path, content) = text.split_once(' ').unwrap_or((text, ""));
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(format!("{content}\n").as_bytes()).map(go_on)
+    file.write_all(format!("{content}\n").as_bytes()).map(proceed)
 }
 
-/// An identity is given, so that it works on a machine without one.
+/// Sets an identity, because the machine may have none configured.
 fn commit(_: &Start, message: &str) -> io::Result<Next> {
     git(&["add", "-A"])?;
     let identity = ["-c", "user.name=Fake Agent", "-c", "user.email=agent@example.invalid"];
     git(&[&identity[..], &["commit", "-q", "--allow-empty", "-m", message]].concat())?;
-    Ok(Next::GoOn)
+    Ok(Next::Continue)
 }
 
 fn git(args: &[&str]) -> io::Result<()> {
@@ -157,7 +157,7 @@ fn hang(_: &Start, _: &str) -> io::Result<Next> {
 }
 
 fn exit(_: &Start, code: &str) -> io::Result<Next> {
-    code.parse().map(Next::Exit).map_err(|_| usage(&format!("{code:?} is no exit code")))
+    code.parse().map(Next::Exit).map_err(|_| usage(&format!("{code:?} is not an exit code")))
 }
 
 #[cfg(test)]

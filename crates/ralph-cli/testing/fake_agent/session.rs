@@ -1,5 +1,5 @@
-//! Sessions that are remembered from start to start, limits with a reset, and requests that are repeated, all in Claude's
-//! format. A session is a file beside FA_COUNT: one line per turn.
+//! Persistent sessions, rate limits with a reset time, and retried requests, all in Claude's format. A session is a file
+//! next to FA_COUNT with one line per turn.
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::start::{Start, ready, starts_so_far, usage};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("claude-retries", retries)];
 
-/// Introduces the session: the one to resume, or a new one. One that is not there any more is told as Claude tells it.
+/// Opens the session to resume, or a new one. Reports a missing session as Claude does.
 pub(crate) fn open(start: &Start) -> io::Result<Option<String>> {
     let Some(resumed) = resumed(start) else {
         let id = format!("session-{}", starts_so_far());
@@ -40,7 +40,7 @@ pub(crate) fn introduce(id: &str) -> io::Result<()> {
     record(&json!({"type": "system", "subtype": "init", "session_id": id, "model": "fake-model"}))
 }
 
-/// Opens the session and says how many turns it remembers.
+/// Opens the session and prints how many turns it has.
 pub(crate) fn converse(start: &Start, text: &str) -> io::Result<bool> {
     let Some(id) = open(start)? else { return Ok(false) };
     let turns = fs::read_to_string(folder()?.join(id))?.lines().count();
@@ -55,9 +55,9 @@ pub(crate) fn forget() -> io::Result<()> {
     fs::remove_dir_all(folder()?)
 }
 
-/// A refusal that ends in so many seconds.
+/// Prints a rate limit that ends after this number of seconds.
 pub(crate) fn limit(seconds: &str) -> io::Result<()> {
-    let seconds: i64 = seconds.parse().map_err(|_| usage(&format!("{seconds:?} is no number")))?;
+    let seconds: i64 = seconds.parse().map_err(|_| usage(&format!("{seconds:?} is not a number")))?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let reset = i64::try_from(now.as_secs()).unwrap_or(0) + 1 + seconds;
     claude::refuse_until(reset)
@@ -68,11 +68,11 @@ fn resumed(start: &Start) -> Option<String> {
 }
 
 fn folder() -> io::Result<PathBuf> {
-    let witness = std::env::var_os("FA_COUNT").ok_or_else(|| usage("sessions need FA_COUNT"))?;
-    Ok(PathBuf::from(witness).with_file_name("sessions"))
+    let count_file = std::env::var_os("FA_COUNT").ok_or_else(|| usage("sessions need FA_COUNT"))?;
+    Ok(PathBuf::from(count_file).with_file_name("sessions"))
 }
 
-/// Repeats a request for ever. `KIND` is rate_limit, network or overloaded; with a `+`, a tool is used in between.
+/// Retries a request forever. `KIND` is rate_limit, network or overloaded; with the suffix `+`, it uses a tool in between.
 fn retries(start: &Start) -> io::Result<u8> {
     introduce("session-of-retries")?;
     let kind = start.arg_or("rate_limit");

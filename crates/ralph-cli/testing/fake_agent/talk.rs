@@ -1,4 +1,4 @@
-//! Modes that read a prompt and say something about it.
+//! Modes that read a prompt and answer in plain text.
 use std::io::{self, IsTerminal};
 
 use rustix::process::{getpgrp, getpid};
@@ -60,15 +60,15 @@ fn env(_: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-/// Reading the folder opens one more, which is not counted.
+/// Prints the open file descriptors, without the one that reads the folder.
 fn fds(_: &Start) -> io::Result<u8> {
     let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let names: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.file_name()).collect();
     let mut open: Vec<u32> = names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect();
     open.retain(|fd| std::fs::metadata(format!("{folder}/{fd}")).is_ok());
     open.sort_unstable();
-    let words: Vec<_> = open.iter().map(ToString::to_string).collect();
-    say(format!("{}\n", words.join(" ")))?;
+    let numbers: Vec<_> = open.iter().map(ToString::to_string).collect();
+    say(format!("{}\n", numbers.join(" ")))?;
     Ok(0)
 }
 
@@ -79,10 +79,10 @@ fn tty_check(_: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-/// Its writer meets a closed pipe.
+/// Closes stdin, so that ralph writes to a closed pipe.
 #[expect(unsafe_code, reason = "no safe interface closes stdin")]
 fn close_stdin(start: &Start) -> io::Result<u8> {
-    // SAFETY: this mode reads nothing, so nobody uses the descriptor afterwards.
+    // SAFETY: this mode does not read stdin, so the descriptor is not used afterwards.
     unsafe { libc::close(libc::STDIN_FILENO) };
     say(format!("{}\n", start.tag))?;
     Ok(0)

@@ -1,24 +1,24 @@
-//! A network with nothing in it but loopback, so that an agent cannot reach the world even if it tries.
+//! A network namespace with only a loopback interface, so that an agent cannot reach the internet.
 use std::io;
 
-/// Moves this process into a new network and wakes its loopback. Returns false where that is not permitted.
-pub(crate) fn in_a_network_of_our_own() -> bool {
-    new_network().and_then(|()| wake_loopback()).is_ok()
+/// Moves this process into a new network namespace and enables its loopback interface. Returns false if that is not permitted.
+pub(crate) fn enter_isolated_network() -> bool {
+    create_network_namespace().and_then(|()| enable_loopback()).is_ok()
 }
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "no safe interface of the crates that we use makes a namespace")]
-fn new_network() -> io::Result<()> {
+#[expect(unsafe_code, reason = "the crates in use have no safe interface that creates a namespace")]
+fn create_network_namespace() -> io::Result<()> {
     // SAFETY: the call takes no pointer; the process has one thread, and no socket yet.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) })
 }
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "interfaces are set by ioctl alone")]
-fn wake_loopback() -> io::Result<()> {
+#[expect(unsafe_code, reason = "interfaces are configured by ioctl")]
+fn enable_loopback() -> io::Result<()> {
     use std::os::fd::AsRawFd;
     let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
-    // SAFETY: a request of zeros is a valid one, and both calls read and write only within it.
+    // SAFETY: a zeroed request is valid, and both calls read and write only within it.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         request.ifr_name[0] = c_char(b'l');
@@ -40,11 +40,11 @@ fn checked(returned: libc::c_int) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn new_network() -> io::Result<()> {
+fn create_network_namespace() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn wake_loopback() -> io::Result<()> {
+fn enable_loopback() -> io::Result<()> {
     Ok(())
 }

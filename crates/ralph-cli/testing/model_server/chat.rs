@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, which most other vendors speak too.
+//! OpenAI's chat completions API, which most other vendors support too.
 use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
@@ -26,7 +26,7 @@ fn usage() -> Value {
         "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS, "prompt_tokens_details": {"cached_tokens": CACHED_TOKENS}})
 }
 
-/// Returns the tool call, or nothing where there is none.
+/// Returns the tool call, if there is one.
 fn calls(reply: &Reply, turn: Turn) -> Option<Value> {
     match reply {
         Reply::Text(_) => None,
@@ -89,7 +89,7 @@ fn refusal(refusal: &Refusal) -> Answer {
         429 => ("rate_limit_error", "rate_limit_exceeded"),
         _ => ("server_error", "server_error"),
     };
-    let error = json!({"message": dialect::words(refusal), "type": kind, "param": null, "code": code});
+    let error = json!({"message": dialect::error_message(refusal), "type": kind, "param": null, "code": code});
     let headers = dialect::headers(refusal);
     Answer { status: refusal.status, headers, body: json!({ "error": error }) }
 }

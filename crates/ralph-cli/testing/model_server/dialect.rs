@@ -1,4 +1,4 @@
-//! The APIs that are spoken here. A new one is a file beside this one and a line in [`DIALECTS`].
+//! The supported model APIs. A new one needs a file next to this one and an entry in [`DIALECTS`].
 use serde_json::Value;
 
 use crate::http::{Answer, Request};
@@ -9,13 +9,13 @@ use crate::{chat, gemini, messages, responses};
 
 pub(crate) const DIALECTS: &[Dialect] = &[messages::DIALECT, responses::DIALECT, chat::DIALECT, gemini::DIALECT];
 
-/// Everything that is particular to one API.
+/// The functions that differ between APIs.
 pub(crate) struct Dialect {
-    /// Is this a request for an answer of the model?
+    /// Returns whether this is a request for an answer of the model.
     pub(crate) speaks: fn(&Request) -> bool,
-    /// Is the answer wanted as a stream?
+    /// Returns whether the client wants the answer as a stream.
     pub(crate) streams: fn(&Request) -> bool,
-    /// Returns the tools that are offered to the model.
+    /// Returns the tools that the client offers.
     pub(crate) tools: fn(&Value) -> Vec<Tool>,
     /// Returns an answer as the events of a stream.
     pub(crate) frames: fn(&Reply, Turn) -> Vec<Frame>,
@@ -29,13 +29,13 @@ pub(crate) fn of(request: &Request) -> Option<&'static Dialect> {
     DIALECTS.iter().find(|dialect| is_post && (dialect.speaks)(request))
 }
 
-/// Returns whether the body itself asks for a stream, as most APIs have it.
+/// Returns whether the body asks for a stream, as in most APIs.
 pub(crate) fn body_asks_for_a_stream(request: &Request) -> bool {
     request.body["stream"] == true
 }
 
-/// Returns what every API says about a failure, in words.
-pub(crate) fn words(refusal: &Refusal) -> &'static str {
+/// Returns the error message, which is the same for all APIs.
+pub(crate) fn error_message(refusal: &Refusal) -> &'static str {
     match refusal.status {
         401 => "Incorrect API key: the scripted key is not valid",
         429 => "Rate limit reached, says the script",

@@ -1,4 +1,4 @@
-//! Google's generateContent and streamGenerateContent.
+//! Google's generateContent and streamGenerateContent API.
 use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
@@ -56,7 +56,7 @@ fn refusal(refusal: &Refusal) -> Answer {
         503 => "UNAVAILABLE",
         _ => "INTERNAL",
     };
-    let mut error = json!({"code": refusal.status, "message": dialect::words(refusal), "status": status});
+    let mut error = json!({"code": refusal.status, "message": dialect::error_message(refusal), "status": status});
     if refusal.resets_at.is_some() {
         error["details"] = json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations":
             [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]);

@@ -1,21 +1,21 @@
-//! As much of HTTP/1.1 as coding agents need: one request per connection, a length or chunks, an answer whole or as
-//! a stream of events.
+//! The part of HTTP/1.1 that coding agents need: one request per connection, a content length or chunks, an answer whole
+//! or as a stream of events. By hand because the tests need broken and truncated answers too.
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// More than any agent sends, and a bound all the same.
-const MOST: u64 = 64 << 20;
+/// More than any agent sends.
+const MAX_BODY_BYTES: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// With its query.
+    /// The path with its query.
     pub(crate) path: String,
-    /// Null where the body is no JSON.
+    /// Null if the body is not JSON.
     pub(crate) body: Value,
-    /// The last letters of the key that came along.
+    /// The last characters of the API key.
     pub(crate) key_end: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Request {
     }
 }
 
-/// Reads one request. `None`: the client connected and said nothing.
+/// Reads one request. Returns `None` if the client sent nothing.
 pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let first = line(&mut reader)?;
@@ -57,7 +57,7 @@ fn line(reader: &mut impl BufRead) -> io::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// Reads the headers up to the empty line. Some clients send the body only after they were told to.
+/// Reads the headers up to the empty line. Some clients send the body only after a `100 Continue`.
 fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Headers> {
     let mut found = Headers { length: Length::Known(0), key_end: None };
     loop {
@@ -77,7 +77,7 @@ fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Head
 
 fn exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(length.min(MOST)).read_to_end(&mut bytes)?;
+    reader.take(length.min(MAX_BODY_BYTES)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -89,13 +89,13 @@ fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let size = size.map_err(io::Error::other)?;
         bytes.extend(exactly(reader, size)?);
         line(reader)?;
-        if size == 0 || bytes.len() as u64 > MOST {
+        if size == 0 || bytes.len() as u64 > MAX_BODY_BYTES {
             return Ok(bytes);
         }
     }
 }
 
-/// An answer with a body of JSON, or with none where it is null.
+/// An answer with a JSON body, or without a body if that is null.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -119,17 +119,17 @@ impl Answer {
     }
 }
 
-/// Begins a stream of events, which ends with the connection.
+/// Starts a stream of events, which ends with the connection.
 pub(crate) fn begin_stream(mut stream: &TcpStream) -> io::Result<()> {
     let text = head(200, "text/event-stream") + "cache-control: no-cache\r\n\r\n";
     stream.write_all(text.as_bytes())
 }
 
 fn head(status: u16, kind: &str) -> String {
-    format!("HTTP/1.1 {status} {}\r\ncontent-type: {kind}\r\nconnection: close\r\n", words_for(status))
+    format!("HTTP/1.1 {status} {}\r\ncontent-type: {kind}\r\nconnection: close\r\n", reason_phrase(status))
 }
 
-fn words_for(status: u16) -> &'static str {
+fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         401 => "Unauthorized",

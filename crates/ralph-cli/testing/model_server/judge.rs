@@ -1,5 +1,5 @@
-//! Questions to a judge. Without a script of its own it is honest: its criterion is always that there is a greeting, which
-//! is there if the difference adds the line `hello`.
+//! Questions to a judge. Without judge steps in the script it judges honestly: the criterion of the tests is always a
+//! greeting, which is met if the diff adds the line `hello`.
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
@@ -11,26 +11,26 @@ use crate::http::{Answer, Request};
 use crate::reply::{Call, Input, Reply, Turn};
 use crate::script::Refusal;
 
-/// What a judge does with one question; the last step repeats.
+/// How a judge answers one question. The last step repeats.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JudgeStep {
-    /// Answers with this; `{id}` stands for the mark of the question.
+    /// Answers with this text; `{id}` is replaced by the id of the question.
     Say(String),
-    /// Answers with this body, whatever it is.
+    /// Answers with this body as it is.
     Body(String),
     Refuse(Refusal),
-    /// Points to another address.
+    /// Redirects to another address.
     Point(String),
-    /// Promises more than it sends of this body.
+    /// Announces a longer body than this one, and closes the connection after it.
     Cut(String),
-    /// Sends so many bytes.
+    /// Sends this number of bytes.
     Flood(usize),
     /// Never answers.
     Hang,
 }
 
-/// A question to a judge, and its mark.
+/// A question to a judge, and its id.
 pub(crate) struct Question<'a> {
     pub(crate) request: &'a Request,
     pub(crate) dialect: &'static Dialect,
@@ -38,33 +38,33 @@ pub(crate) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// Tells whether a request is one.
+    /// Returns the question, if the request is one.
     pub(crate) fn of(request: &'a Request, dialect: &'static Dialect) -> Option<Self> {
         let body = request.body.to_string();
         let (_, after) = body.split_once("-----BEGIN CRITERIA ")?;
         Some(Self { request, dialect, id: after.get(..32)?.to_owned() })
     }
 
-    pub(crate) fn honest(&self) -> Reply {
+    pub(crate) fn honest_reply(&self) -> Reply {
         let met = self.request.body.to_string().contains("\\n+hello");
         let quotation = if met { "hello" } else { "" };
         let finding = json!({"criterion": 1, "met": met, "quotation": quotation, "reason": "I looked for it"});
         self.reply(&json!({"id": self.id, "findings": [finding]}).to_string())
     }
 
-    /// Where a tool must be called, what is JSON is said by it.
-    fn reply(&self, words: &str) -> Reply {
+    /// Returns JSON as a tool call if the request requires one, and everything else as text.
+    fn reply(&self, text: &str) -> Reply {
         let tool = self.request.body["tool_choice"]["name"].as_str();
-        match (tool, serde_json::from_str::<Value>(words)) {
+        match (tool, serde_json::from_str::<Value>(text)) {
             (Some(tool), Ok(input)) => Reply::Call(Call { tool: tool.to_owned(), input: Input::Named(input) }),
-            (_, _) => Reply::Text(words.to_owned()),
+            (_, _) => Reply::Text(text.to_owned()),
         }
     }
 
     pub(crate) fn perform(&self, step: &JudgeStep, mut stream: &TcpStream) -> io::Result<()> {
         match step {
-            JudgeStep::Say(words) => {
-                let reply = self.reply(&words.replace("{id}", &self.id));
+            JudgeStep::Say(text) => {
+                let reply = self.reply(&text.replace("{id}", &self.id));
                 Answer::ok((self.dialect.whole)(&reply, Turn(0))).send(stream)
             }
             JudgeStep::Body(body) => {

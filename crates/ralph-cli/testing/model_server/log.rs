@@ -1,5 +1,5 @@
-//! The record of what was asked, one line of JSON each, written before the answer: who reads it knows that a request
-//! has come. Headers are not recorded; they hold keys, and of a key only the end is told.
+//! The log of requests, one line of JSON each, written before the answer, so that a test can wait for a request. Headers
+//! are not logged because they contain keys; only the end of a key is.
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,18 +17,18 @@ impl Log {
     }
 
     /// Records a request that took a step of the script. Such requests are numbered from 0.
-    pub(crate) fn asked(&self, request: &Request, number: usize) -> io::Result<()> {
+    pub(crate) fn record_step_request(&self, request: &Request, number: usize) -> io::Result<()> {
         self.line(&json!({"event": "asked", "number": number, "path": request.path, "body": request.body}))
     }
 
     /// Records any other request.
-    pub(crate) fn aside(&self, request: &Request) -> io::Result<()> {
+    pub(crate) fn record_other_request(&self, request: &Request) -> io::Result<()> {
         let Request { method, path, body, key_end } = request;
         self.line(&json!({"event": "aside", "method": method, "path": path, "body": body, "key_end": key_end}))
     }
 
-    /// Records that a client left while it was kept waiting.
-    pub(crate) fn left(&self, number: usize) -> io::Result<()> {
+    /// Records that a client disconnected without an answer.
+    pub(crate) fn record_disconnect(&self, number: usize) -> io::Result<()> {
         self.line(&json!({"event": "left", "number": number}))
     }
 

@@ -2,9 +2,9 @@
 //! vendor. It listens on loopback only, answers from a script (`script.rs`), and records every request (`log.rs`).
 //! Users never build it.
 //!
-//! It prints one line, `{"port": N, "alone": BOOL}`, and lives until its standard input ends, so that it never
-//! outlives a test. Where it may, it makes a network of its own first, with nothing in it but loopback (`alone.rs`):
-//! whoever joins that network can reach this server and nothing else in the world.
+//! It prints one line, `{"port": N, "alone": BOOL}`, and runs until its stdin ends, so that it never outlives a test. If
+//! permitted, it first creates a network namespace with only a loopback interface (`alone.rs`): a process in that namespace
+//! can reach this server and nothing else.
 mod alone;
 mod answer;
 mod chat;
@@ -29,7 +29,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use answer::Desk;
+use answer::ScriptedModel;
 
 fn main() -> ExitCode {
     match serve() {
@@ -44,26 +44,26 @@ fn main() -> ExitCode {
 fn serve() -> io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [script, log] = args.as_slice() else {
-        return Err(io::Error::other("give a script and a log, and nothing else"));
+        return Err(io::Error::other("usage: model-server SCRIPT LOG"));
     };
-    let desk = Desk::new(script::read(Path::new(script))?, log::Log::create(Path::new(log))?);
-    // Before the first thread: a network belongs to a thread.
-    let alone = alone::in_a_network_of_our_own();
-    let port = listen(desk)?;
+    let model = ScriptedModel::new(script::read(Path::new(script))?, log::Log::create(Path::new(log))?);
+    // Before the first thread is started, because a network namespace belongs to a thread.
+    let alone = alone::enter_isolated_network();
+    let port = listen(model)?;
     writeln!(io::stdout(), "{}", serde_json::json!({"port": port, "alone": alone}))?;
     io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop)
 }
 
-/// Answers from now on, each connection in a thread of its own, and returns the port.
-fn listen(desk: Desk) -> io::Result<u16> {
+/// Starts to answer connections, each in a separate thread, and returns the port.
+fn listen(model: ScriptedModel) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();
-    let desk = Arc::new(desk);
+    let model = Arc::new(model);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let desk = Arc::clone(&desk);
-            // A client that went away is no reason to fail; the log has told what it asked.
-            std::thread::spawn(move || drop(desk.attend(&stream)));
+            let model = Arc::clone(&model);
+            // A client may disconnect; the log has its request.
+            std::thread::spawn(move || drop(model.handle_connection(&stream)));
         }
     });
     Ok(port)

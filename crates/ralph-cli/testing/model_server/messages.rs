@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's messages API.
 use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
@@ -80,14 +80,14 @@ fn refusal(refusal: &Refusal) -> Answer {
         529 => "overloaded_error",
         _ => "api_error",
     };
-    let body = json!({"type": "error", "error": {"type": kind, "message": dialect::words(refusal)}});
+    let body = json!({"type": "error", "error": {"type": kind, "message": dialect::error_message(refusal)}});
     let mut headers = dialect::headers(refusal);
-    headers.extend(refusal.resets_at.into_iter().flat_map(used_up));
+    headers.extend(refusal.resets_at.into_iter().flat_map(plan_limit_headers));
     Answer { status: refusal.status, headers, body }
 }
 
-/// What is sent to the subscriber of a plan who has used it up.
-fn used_up(resets_at: u64) -> Vec<(&'static str, String)> {
+/// Returns the headers that a subscriber gets when the plan is used up.
+fn plan_limit_headers(resets_at: u64) -> Vec<(&'static str, String)> {
     vec![
         ("anthropic-ratelimit-unified-status", "rejected".to_owned()),
         ("anthropic-ratelimit-unified-reset", resets_at.to_string()),

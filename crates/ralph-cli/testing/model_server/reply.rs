@@ -1,7 +1,7 @@
-//! What the model says in one turn, before it is put into the words of an API.
+//! The model's reply in one turn, independent of the API.
 use serde_json::Value;
 
-/// The numbers that every answer reports.
+/// The token counts in every answer.
 pub(crate) const INPUT_TOKENS: u64 = 100;
 pub(crate) const CACHED_TOKENS: u64 = 30;
 pub(crate) const OUTPUT_TOKENS: u64 = 7;
@@ -12,7 +12,7 @@ pub(crate) enum Reply {
     Call(Call),
 }
 
-/// A call of one of the tools that were offered.
+/// A call of one of the offered tools.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) tool: String,
@@ -23,7 +23,7 @@ pub(crate) struct Call {
 pub(crate) enum Input {
     /// Arguments by name.
     Named(Value),
-    /// A tool of free form.
+    /// Free text, for a custom tool.
     Free(String),
 }
 
@@ -36,7 +36,7 @@ impl Input {
     }
 }
 
-/// What a turn is called in an answer: unlike that of every other turn of the same server.
+/// The number of a turn, from which the unique ids in its answer are built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn(pub(crate) usize);
 
@@ -46,7 +46,7 @@ impl Turn {
     }
 }
 
-/// Parts a text into pieces, as models send it.
+/// Splits a text into chunks, as models stream it.
 pub(crate) fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
     if pieces.is_empty() {

@@ -1,4 +1,4 @@
-//! OpenAI's responses.
+//! OpenAI's responses API.
 use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
@@ -44,17 +44,17 @@ fn item(reply: &Reply, turn: Turn) -> Value {
     }
 }
 
-/// Returns the item as it is when it begins: nothing said yet.
-fn begun(reply: &Reply, turn: Turn) -> Value {
-    let mut begun = item(reply, turn);
-    begun["status"] = json!("in_progress");
-    let (empty, nothing) = match reply {
+/// Returns the item at its start, without contents.
+fn empty_item(reply: &Reply, turn: Turn) -> Value {
+    let mut started = item(reply, turn);
+    started["status"] = json!("in_progress");
+    let (field, empty) = match reply {
         Reply::Text(_) => ("content", json!([])),
         Reply::Call(Call { input: Input::Named(_), .. }) => ("arguments", json!("")),
         Reply::Call(Call { input: Input::Free(_), .. }) => ("input", json!("")),
     };
-    begun[empty] = nothing;
-    begun
+    started[field] = empty;
+    started
 }
 
 fn deltas(reply: &Reply, turn: Turn) -> Vec<Value> {
@@ -78,7 +78,7 @@ fn whole(reply: &Reply, turn: Turn) -> Value {
 fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
     let begin = [
         json!({"type": "response.created", "response": response(turn, "in_progress", &json!([]))}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": begun(reply, turn)}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": empty_item(reply, turn)}),
     ];
     let end = [
         json!({"type": "response.output_item.done", "output_index": 0, "item": item(reply, turn)}),
@@ -94,15 +94,15 @@ fn numbered(mut event: Value, number: usize) -> Frame {
 }
 
 fn refusal(refusal: &Refusal) -> Answer {
-    let words = dialect::words(refusal);
+    let message = dialect::error_message(refusal);
     let error = match (refusal.status, refusal.resets_at) {
         (429, Some(resets_at)) => {
-            json!({"type": "usage_limit_reached", "message": words, "plan_type": "plus",
+            json!({"type": "usage_limit_reached", "message": message, "plan_type": "plus",
             "resets_at": resets_at})
         }
-        (429, None) => json!({"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": words}),
-        (401, _) => json!({"type": "invalid_request_error", "code": "invalid_api_key", "message": words}),
-        _ => json!({"type": "server_error", "code": "server_error", "message": words}),
+        (429, None) => json!({"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": message}),
+        (401, _) => json!({"type": "invalid_request_error", "code": "invalid_api_key", "message": message}),
+        _ => json!({"type": "server_error", "code": "server_error", "message": message}),
     };
     let headers = dialect::headers(refusal);
     Answer { status: refusal.status, headers, body: json!({ "error": error }) }

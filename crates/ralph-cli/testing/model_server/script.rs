@@ -1,14 +1,14 @@
-//! What the model shall answer: a JSON list of steps. Each request that offers tools takes the next step; the last one
-//! repeats, and so does one with `until`. Requests without tools (titles, summaries) are answered beside the script and take none.
+//! The script of the model: a JSON list of steps. Each request that offers tools takes the next step; the last one repeats,
+//! and so does one with `until`. Requests without tools (titles, summaries) take no step and get a fixed answer.
 //!
-//!   {"say": TEXT}                             answers, and the turn is over
-//!   {"write": {"path": P, "content": TEXT}}   calls the tool by which this agent writes files
-//!   {"run": COMMAND}                          calls the tool by which this agent runs commands
-//!   {"refuse": {"status": 429, …}}            fails as this API fails; see `Refusal`
-//!   {"cut": TEXT}                             begins to say it and closes the connection
-//!   {"hang": "before_headers"}                takes the request and never answers
-//!   {"hang": {"mid_stream": TEXT}}            begins to say it and falls silent
-//!   {"judge": STEP}                           what a judge does; see `JudgeStep`. Questions to judges take these alone
+//!   {"say": TEXT}                             answers with the text, and ends the turn
+//!   {"write": {"path": P, "content": TEXT}}   calls the tool with which this agent writes files
+//!   {"run": COMMAND}                          calls the tool with which this agent runs commands
+//!   {"refuse": {"status": 429, …}}            fails in the format of the API; see `Refusal`
+//!   {"cut": TEXT}                             sends half of the text and closes the connection
+//!   {"hang": "before_headers"}                reads the request and never answers
+//!   {"hang": {"mid_stream": TEXT}}            sends half of the text and nothing more
+//!   {"judge": STEP}                           how a judge answers; see `JudgeStep`. Only questions to judges take these
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,16 +36,16 @@ pub(crate) struct File {
     pub(crate) content: String,
 }
 
-/// An error of the API. What a dialect cannot express is left out.
+/// An error of the API. A dialect omits fields that it cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The header of that name, in seconds.
+    /// The `retry-after` header, in seconds.
     pub(crate) retry_after: Option<u64>,
-    /// When a limit of the account is over, in seconds since 1970: a used-up plan instead of a busy minute.
+    /// When the limit of the account resets, in seconds since 1970: a used-up plan instead of a short rate limit.
     pub(crate) resets_at: Option<u64>,
-    /// The step repeats until this file exists: for clients that ask again nobody knows how often.
+    /// The step repeats until this file exists, for clients that retry an unknown number of times.
     pub(crate) until: Option<PathBuf>,
 }
 
@@ -66,13 +66,13 @@ impl Step {
     }
 }
 
-/// Where the script is.
+/// The position in the script.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct ScriptPosition {
     step: usize,
 }
 
-impl Place {
+impl ScriptPosition {
     /// Takes the step for the next request. The last one repeats.
     pub(crate) fn take<'a>(&mut self, script: &'a [Step]) -> Option<&'a Step> {
         let is_over = |step: &Step| step.until().is_some_and(Path::exists);
@@ -93,5 +93,5 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
 
 pub(crate) fn parse(text: &str) -> io::Result<Vec<Step>> {
     let steps: Vec<Step> = serde_json::from_str(text)?;
-    if steps.is_empty() { Err(io::Error::other("the script has no step")) } else { Ok(steps) }
+    if steps.is_empty() { Err(io::Error::other("the script has no steps")) } else { Ok(steps) }
 }

@@ -1,10 +1,10 @@
-//! Requests beside the work: is anybody there, which models are there, what should the session be called.
+//! Requests outside the script: health checks, model lists, token counts, session titles.
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Request};
 use crate::reply::Reply;
 
-/// Answers a request that asks for no answer of the model.
+/// Answers a request that is not for the model.
 pub(crate) fn plain(request: &Request) -> Answer {
     let path = request.bare_path();
     if request.method == "HEAD" {
@@ -24,7 +24,7 @@ pub(crate) fn plain(request: &Request) -> Answer {
     Answer { status: 404, headers: Vec::new(), body }
 }
 
-/// Returns what is said where no tools were offered: a title, or an object where JSON is wanted.
+/// Returns the reply to a request without tools: a title, or an object if the client wants JSON.
 pub(crate) fn reply(request: &Request) -> Reply {
     let wants_json = request.body["generationConfig"]["responseMimeType"] == "application/json";
     let object = r#"{"reasoning": "scripted", "next_speaker": "user"}"#;

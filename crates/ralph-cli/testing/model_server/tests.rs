@@ -1,11 +1,11 @@
-//! The server over the wire: each dialect as its clients see it, and every way to fail.
+//! Tests over HTTP: each dialect as its clients see it, and all kinds of failures.
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::answer::Desk;
+use crate::answer::ScriptedModel;
 use crate::log::Log;
 use crate::{listen, script};
 
@@ -18,7 +18,7 @@ impl Server {
     fn with(steps: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = Log::create(&folder.path().join("log")).unwrap();
-        let port = listen(Desk::new(script::parse(&steps.to_string()).unwrap(), log)).unwrap();
+        let port = listen(ScriptedModel::new(script::parse(&steps.to_string()).unwrap(), log)).unwrap();
         Self { port, folder }
     }
 
@@ -70,14 +70,14 @@ fn dialects(tool: &Value) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Returns the objects of a stream.
+/// Returns the JSON objects of a stream.
 fn frames(answer: &str) -> Vec<Value> {
     assert!(answer.contains("content-type: text/event-stream"), "{answer}");
     let data = answer.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     data.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-/// Returns the text that a client of any dialect puts together from the pieces.
+/// Returns the text that a client of any dialect assembles from the chunks.
 fn text_of(frames: &[Value]) -> String {
     let piece = |frame: &Value| {
         let gemini = &frame["candidates"][0]["content"]["parts"][0]["text"];
@@ -100,7 +100,7 @@ fn each_dialect_streams_the_text_of_its_step_and_the_last_step_repeats() {
 }
 
 #[test] // spec: A10
-fn without_a_stream_the_same_answer_comes_in_one_piece() {
+fn without_a_stream_the_same_answer_is_sent_whole() {
     for (path, mut body) in dialects(&tool("Write", &[])) {
         let server = Server::with(&json!([{"say": "in one piece"}]));
         body["stream"] = json!(false);
@@ -136,7 +136,7 @@ fn a_patch_is_free_text() {
 }
 
 #[test] // spec: A10
-fn a_tool_that_nobody_offers_is_told_in_words() {
+fn a_missing_tool_is_reported_as_text() {
     let server = Server::with(&json!([{"run": "true"}]));
     let (path, body) = dialects(&tool("Glob", &["pattern"]))[0].clone();
     let said = text_of(&frames(&server.ask(path, &body)));
@@ -160,7 +160,7 @@ fn each_dialect_refuses_with_its_own_status_headers_and_body() {
 }
 
 #[test] // spec: A10
-fn a_refusal_can_last_until_a_file_is_there() {
+fn a_refusal_can_last_until_a_file_exists() {
     let gate = tempfile::tempdir().unwrap();
     let open = gate.path().join("open");
     let server = Server::with(&json!([{"refuse": {"status": 429, "until": open}}, {"say": "in"}]));
@@ -173,7 +173,7 @@ fn a_refusal_can_last_until_a_file_is_there() {
 }
 
 #[test] // spec: A10
-fn a_stream_that_is_cut_has_begun_and_never_ends_properly() {
+fn a_cut_stream_has_started_and_has_no_proper_end() {
     for (path, body) in dialects(&tool("Write", &[])) {
         let server = Server::with(&json!([{"cut": "one two three four five six"}]));
         let answer = server.ask(path, &body);
@@ -186,18 +186,18 @@ fn a_stream_that_is_cut_has_begun_and_never_ends_properly() {
 }
 
 #[test] // spec: A10
-fn a_client_that_is_kept_waiting_is_recorded_when_it_leaves() {
+fn the_disconnect_of_a_waiting_client_is_logged() {
     let server = Server::with(&json!([{"hang": "before_headers"}, {"hang": {"mid_stream": "one two three"}}]));
     let (path, body) = dialects(&tool("Write", &[]))[0].clone();
     let mut silent = server.connect();
     silent.write_all(post(path, &body).as_bytes()).unwrap();
     wait_for(&server, 1);
-    let mut begun = server.connect();
-    begun.write_all(post(path, &body).as_bytes()).unwrap();
+    let mut started = server.connect();
+    started.write_all(post(path, &body).as_bytes()).unwrap();
     let mut head = [0; 64];
-    begun.read_exact(&mut head).unwrap();
+    started.read_exact(&mut head).unwrap();
     assert!(head.starts_with(b"HTTP/1.1 200 OK"));
-    drop(begun);
+    drop(started);
     wait_for(&server, 3);
     drop(silent);
     wait_for(&server, 4);
@@ -214,7 +214,7 @@ fn wait_for(server: &Server, lines: usize) {
 }
 
 #[test] // spec: A10
-fn what_is_asked_beside_the_work_is_answered_and_takes_no_step() {
+fn requests_without_tools_are_answered_and_take_no_step() {
     let server = Server::with(&json!([{"say": "the work"}]));
     assert!(server.send("HEAD / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
     assert!(server.send("GET /v1/models HTTP/1.1\r\n\r\n").contains("\"scripted\""));
@@ -228,7 +228,7 @@ fn what_is_asked_beside_the_work_is_answered_and_takes_no_step() {
 }
 
 #[test] // spec: A10
-fn a_body_in_chunks_is_read_and_recorded() {
+fn a_chunked_body_is_read_and_logged() {
     let server = Server::with(&json!([{"say": "heard"}]));
     let (path, body) = dialects(&tool("Write", &[]))[0].clone();
     let body = body.to_string();

@@ -1,19 +1,19 @@
-//! The tools that agents offer to a model: which of them writes a file, which runs a command, and how each wants to be
-//! called. No agent is named here; a tool is known by its own name and arguments.
+//! The tools that agents offer to a model: which of them writes a file, which runs a command, and with which arguments.
+//! A tool is recognized by its name and arguments, independent of the agent.
 use serde_json::{Map, Value, json};
 
 use crate::reply::{Call, Input};
 use crate::script::File;
 
-/// A tool as it was offered.
+/// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) name: String,
-    /// The schema of its arguments; null where it takes free text.
+    /// The schema of its arguments; null if it takes free text.
     pub(crate) schema: Value,
 }
 
-/// Reads a list of tools whose schemas stand under that key.
+/// Reads a list of tools. `key` is the field with the schema.
 pub(crate) fn listed(tools: &Value, key: &str) -> Vec<Tool> {
     let named = tools.as_array().into_iter().flatten().filter_map(|tool| {
         let name = tool["name"].as_str()?.to_owned();
@@ -22,7 +22,7 @@ pub(crate) fn listed(tools: &Value, key: &str) -> Vec<Tool> {
     named.collect()
 }
 
-/// The names of the tools that replace a file, the best first, and of their arguments.
+/// The names of the tools that write a file, in order of preference, and of their arguments.
 const WRITERS: &[&str] = &["Write", "write", "write_file", "create", "editor", "developer__text_editor", "text_editor"];
 const PATHS: &[&str] = &["file_path", "filePath", "path"];
 const CONTENTS: &[&str] = &["content", "file_text", "new_text"];
@@ -31,10 +31,10 @@ const RUNNERS: &[&str] =
     &["Bash", "bash", "exec_command", "run_shell_command", "shell", "developer__shell", "run_commands"];
 const COMMANDS: &[&str] = &["command", "cmd", "commands"];
 
-/// Words for arguments that a tool demands and that matter nothing here.
+/// Values for arguments that a tool requires and the script does not set.
 const FILLERS: &[(&str, &str)] = &[("command", "create"), ("description", "scripted"), ("mode", "sync")];
 
-/// Returns the call that writes this file, or the reason why there is none.
+/// Returns the call that writes this file, or the reason why no tool can do that.
 pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<Call, String> {
     if let Some(patch) = tools.iter().find(|tool| tool.name == "apply_patch") {
         return Ok(Call { tool: patch.name.clone(), input: Input::Free(patch_of(file)) });
@@ -46,7 +46,7 @@ pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<Call, String> {
     Ok(named(tool, input))
 }
 
-/// Returns the call that runs this command, or the reason why there is none.
+/// Returns the call that runs this command, or the reason why no tool can do that.
 pub(crate) fn running(tools: &[Tool], command: &str) -> Result<Call, String> {
     let tool = choose(tools, RUNNERS)?;
     let mut input = Map::new();
@@ -67,7 +67,7 @@ fn choose<'a>(tools: &'a [Tool], names: &[&str]) -> Result<&'a Tool, String> {
     })
 }
 
-/// Gives a value under the first of these names that the tool knows.
+/// Sets the value under the first of these names that the tool has.
 fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: &str) -> Result<(), String> {
     let known = |name: &&&str| tool.schema["properties"].get(**name).is_some();
     let Some(name) = names.iter().find(known) else {
@@ -78,7 +78,7 @@ fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: 
     Ok(())
 }
 
-/// Adds what the tool demands beside that.
+/// Returns the call with fillers for the other required arguments.
 fn named(tool: &Tool, mut input: Map<String, Value>) -> Call {
     for required in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let filler = || filler(required, &tool.schema["properties"][required]);

@@ -1,5 +1,5 @@
-//! A project in a temporary folder and the real binary in it. Every finished call is held against the
-//! invariants, whatever else its test looks at.
+//! A project in a temporary folder and the real binary in it. Every finished call is checked
+//! against the invariants.
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
@@ -15,12 +15,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::invariants;
-use crate::processes::{self, Process};
+use crate::process_table::{self, Process};
 
-/// Long enough for a loaded machine; a test that needs it has failed anyway.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for a condition: long enough for a loaded machine.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A git repository with nothing in it.
+/// An empty git repository.
 pub struct Project {
     temp: TempDir,
     /// Marks every process that comes from this project.
@@ -65,7 +65,7 @@ impl Project {
         self.git(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "a commit"]].concat());
     }
 
-    /// Puts all files back as they were committed, and removes others.
+    /// Restores all committed files and removes the others.
     pub fn restore(&self) {
         self.git(&["checkout", "--quiet", "--force", "."]);
         self.git(&["clean", "--quiet", "--force", "-d"]);
@@ -122,9 +122,9 @@ impl Project {
             .env("CANARY_TOKEN", invariants::CANARY)
             .env("FA_COUNT", self.outside("starts"))
             .env("FA_READY", self.outside("ready"))
-            // The scripted agents seldom change a file, and are to go on all the same.
+            // The scripted agents seldom change a file, and must not count as stalled.
             .env("RALPH_STALL_ITERATIONS", "0");
-        Call { project: self, command, input: Vec::new(), audience: Audience::Stays, patience: PATIENCE }
+        Call { project: self, command, input: Vec::new(), reader: StreamReader::ReadsAll, timeout: WAIT_TIMEOUT }
     }
 
     /// Approves the commands of the project's configuration, if it can be read.
@@ -137,7 +137,7 @@ impl Project {
         self.run_on("do the work", mode).args(["--json"])
     }
 
-    /// The same with a prompt of the test's own, reported for people.
+    /// Prepares a loop with this prompt, reported for people.
     pub fn run_on(&self, prompt: &str, mode: &[&str]) -> Call<'_> {
         let agent = ["run", prompt, "--agent", "text", "--agent-cmd", FAKE_AGENT, "--promise", "COMPLETE"];
         self.ralph(agent).args(mode.iter().map(|arg| format!("--agent-arg={arg}")))
@@ -149,7 +149,7 @@ impl Project {
         self.ralph(["run", "do the work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE", "--json"])
     }
 
-    /// The same with an agent that speaks Claude's format.
+    /// Prepares a loop with an agent that prints Claude's format.
     pub fn run_claude(&self, mode: &[&str]) -> Call<'_> {
         self.run(mode).args(["--output-format", "claude"])
     }
@@ -160,14 +160,14 @@ impl Project {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Returns the agents and checks that live.
+    /// Returns the living agents and checks.
     pub fn processes_of_runs(&self) -> Vec<Process> {
-        processes::marked(&self.mark, "RALPH_RUN_ID=")
+        process_table::find_marked(&self.mark, "RALPH_RUN_ID=")
     }
 
     /// Returns all processes that come from this project: ralph, those that serve it, agents and checks.
     pub fn processes(&self) -> Vec<Process> {
-        processes::marked(&self.mark, "RALPH_TEST_MARK=")
+        process_table::find_marked(&self.mark, "RALPH_TEST_MARK=")
     }
 
     /// Waits until a file exists.
@@ -181,20 +181,20 @@ pub const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_fake-agent");
 
 /// Waits for a condition, with a generous deadline.
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
-    wait_long(PATIENCE, what, condition);
+    wait_until_within(WAIT_TIMEOUT, what, condition);
 }
 
-/// The same with a deadline of its own.
-pub fn wait_long(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
+/// Waits for a condition, with this timeout.
+pub fn wait_until_within(timeout: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + timeout;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Lets time pass: for tests in which something must stay as it is for so long.
-pub fn let_pass(time: Duration) {
+/// Waits for a while: for tests in which nothing may change during that time.
+pub fn let_time_pass(time: Duration) {
     let end = Instant::now() + time;
     wait_until("time has passed", || Instant::now() >= end);
 }
@@ -204,16 +204,16 @@ pub struct Call<'a> {
     project: &'a Project,
     command: Command,
     input: Vec<u8>,
-    audience: Audience,
-    patience: Duration,
+    reader: StreamReader,
+    timeout: Duration,
 }
 
-/// How long somebody reads what ralph prints.
+/// How much of the output of ralph is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Audience {
-    Stays,
+enum StreamReader {
+    ReadsAll,
     /// Closes both streams after the first line of each, as `head -1` does.
-    LeavesAfterALine,
+    ClosesAfterFirstLine,
 }
 
 impl<'a> Call<'a> {
@@ -237,15 +237,15 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Waits for longer than for a scripted agent.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets how long to wait for the end.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Nobody reads more than the first line.
-    pub fn head(mut self) -> Self {
-        self.audience = Audience::LeavesAfterALine;
+    /// Closes the output streams after the first line.
+    pub fn read_first_line_only(mut self) -> Self {
+        self.reader = StreamReader::ClosesAfterFirstLine;
         self
     }
 
@@ -260,30 +260,30 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Starts ralph through another program, which gets it behind arguments of its own.
-    pub fn under<S: AsRef<OsStr>>(self, program: &str, args: impl IntoIterator<Item = S>) -> Self {
+    /// Starts ralph through another program: its arguments, then the command line of ralph.
+    pub fn run_under<S: AsRef<OsStr>>(self, program: &str, args: impl IntoIterator<Item = S>) -> Self {
         let mut outer = Command::new(program);
         outer.args(args).arg(self.command.get_program()).args(self.command.get_args());
-        self.instead(outer)
+        self.replace_program(outer)
     }
 
-    /// Starts another command in ralph's place, in the same surroundings.
-    pub fn instead(mut self, mut other: Command) -> Self {
+    /// Starts another command in place of ralph, with the same environment and folder.
+    pub fn replace_program(mut self, mut other: Command) -> Self {
         other.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         other.current_dir(self.command.get_current_dir().unwrap_or(Path::new(".")));
         self.command = other;
         self
     }
 
-    /// The same through strace, with a fault that it injects.
-    pub fn under_strace<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
+    /// Starts ralph under strace, which injects a fault.
+    pub fn run_under_strace<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
         let there = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
         assert!(there.is_ok(), "this test needs strace: `apt-get install strace`, or let `cargo xtask test` do it");
-        self.under("strace", args)
+        self.run_under("strace", args)
     }
 
-    /// Runs to the end with streams that nobody reads, and returns the exit code.
-    pub fn unread(mut self) -> i32 {
+    /// Runs to the end without reading the output streams, and returns the exit code.
+    pub fn run_unread(mut self) -> i32 {
         let piped = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         wait_until("ralph has ended", || child.try_wait().unwrap().is_some());
@@ -291,70 +291,70 @@ impl<'a> Call<'a> {
     }
 
     /// Runs to the end.
-    pub fn output(self) -> Answer {
+    pub fn output(self) -> CallOutput {
         self.start().wait()
     }
 
     /// Runs to the end on a state that the test damaged.
-    pub fn output_whatever_the_state(self) -> Answer {
+    pub fn output_with_damaged_state(self) -> CallOutput {
         let project = self.project;
         let answer = self.start().wait_without_invariants();
-        invariants::hold_whatever_the_state(project, &answer);
+        invariants::assert_for_any_state(project, &answer);
         answer
     }
 
-    /// Starts and leaves it running.
+    /// Starts ralph and returns at once.
     pub fn start(mut self) -> Running<'a> {
         let piped = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.process_group(0).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = std::mem::take(&mut self.input);
         std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let stdout = Stream::listen(child.stdout.take().unwrap(), self.audience);
-        let stderr = Stream::listen(child.stderr.take().unwrap(), self.audience);
-        Running { project: self.project, child: Guarded(child), stdout, stderr, patience: self.patience }
+        let stdout = CapturedStream::capture(child.stdout.take().unwrap(), self.reader);
+        let stderr = CapturedStream::capture(child.stderr.take().unwrap(), self.reader);
+        Running { project: self.project, child: KillOnDrop(child), stdout, stderr, timeout: self.timeout }
     }
 }
 
 /// One of ralph's output streams, readable while it grows.
-struct Stream {
-    heard: Arc<Mutex<Vec<u8>>>,
-    listening: JoinHandle<()>,
+struct CapturedStream {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
 }
 
-impl Stream {
-    fn listen(mut pipe: impl Read + Send + 'static, audience: Audience) -> Self {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let written = Arc::clone(&heard);
-        let listening = std::thread::spawn(move || {
+impl CapturedStream {
+    fn capture(mut pipe: impl Read + Send + 'static, reader: StreamReader) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
             let mut piece = [0; 16 * 1024];
             while let Ok(count @ 1..) = pipe.read(&mut piece) {
-                let mut heard = written.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.extend_from_slice(&piece[..count]);
-                if audience == Audience::LeavesAfterALine && heard.contains(&b'\n') {
+                let mut bytes = written.lock().unwrap_or_else(PoisonError::into_inner);
+                bytes.extend_from_slice(&piece[..count]);
+                if reader == StreamReader::ClosesAfterFirstLine && bytes.contains(&b'\n') {
                     return;
                 }
             }
         });
-        Self { heard, listening }
+        Self { bytes, thread }
     }
 
-    fn so_far(&self) -> String {
-        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    fn text_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 
-    fn whole(self) -> String {
-        self.listening.join().unwrap();
-        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    fn into_text(self) -> String {
+        self.thread.join().unwrap();
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 }
 
 /// A process that does not outlive a test that failed.
-struct Guarded(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Guarded {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        // Fails where it has ended already.
+        // Fails if it has already ended.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -363,10 +363,10 @@ impl Drop for Guarded {
 /// A call that is running.
 pub struct Running<'a> {
     project: &'a Project,
-    child: Guarded,
-    stdout: Stream,
-    stderr: Stream,
-    patience: Duration,
+    child: KillOnDrop,
+    stdout: CapturedStream,
+    stderr: CapturedStream,
+    timeout: Duration,
 }
 
 impl Running<'_> {
@@ -375,7 +375,7 @@ impl Running<'_> {
     }
 
     pub fn is_alive(&self) -> bool {
-        processes::is_alive(self.pid())
+        process_table::is_alive(self.pid())
     }
 
     /// Sends a signal to ralph alone, as `kill` would.
@@ -393,8 +393,8 @@ impl Running<'_> {
     /// Waits until ralph has reported an event, with `--json`.
     pub fn wait_for_event(&self, name: &str) -> Value {
         let mut found = Value::Null;
-        wait_long(self.patience, &format!("the event {name} is reported"), || {
-            let text = self.stdout.so_far();
+        wait_until_within(self.timeout, &format!("the event {name} is reported"), || {
+            let text = self.stdout.text_so_far();
             let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
             let mut events = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             found = events.rfind(|event| event["event"] == name).unwrap_or_default();
@@ -403,56 +403,56 @@ impl Running<'_> {
         found
     }
 
-    /// Returns what stands on its standard output so far.
-    pub fn so_far(&self) -> String {
-        self.stdout.so_far()
+    /// Returns the standard output so far.
+    pub fn stdout_so_far(&self) -> String {
+        self.stdout.text_so_far()
     }
 
-    /// Waits until ralph has told people this.
-    pub fn wait_for_words(&self, words: &str) {
-        wait_until(&format!("{words:?} is told"), || self.stderr.so_far().contains(words));
+    /// Waits until stderr contains this text.
+    pub fn wait_for_stderr(&self, words: &str) {
+        wait_until(&format!("stderr contains {words:?}"), || self.stderr.text_so_far().contains(words));
     }
 
-    /// Waits until nobody reads one of the streams any more.
-    pub fn wait_for_the_audience_to_leave(&self) {
-        let left = || self.stdout.listening.is_finished() || self.stderr.listening.is_finished();
+    /// Waits until one of the streams is closed.
+    pub fn wait_for_closed_stream(&self) {
+        let left = || self.stdout.thread.is_finished() || self.stderr.thread.is_finished();
         wait_until("a stream is closed", left);
     }
 
-    /// Waits for the end and holds it against the invariants.
-    pub fn wait(self) -> Answer {
+    /// Waits for the end and checks the invariants.
+    pub fn wait(self) -> CallOutput {
         let project = self.project;
         let answer = self.wait_without_invariants();
-        invariants::hold(project, &answer);
+        invariants::assert_all(project, &answer);
         answer
     }
 
-    /// Waits for the end while others of the same project may still run.
-    pub fn wait_without_invariants(mut self) -> Answer {
-        let deadline = Instant::now() + self.patience;
+    /// Waits for the end without checking the invariants, because other processes of the project may still run.
+    pub fn wait_without_invariants(mut self) -> CallOutput {
+        let deadline = Instant::now() + self.timeout;
         let mut peak_memory_kb = 0;
         let status = loop {
-            peak_memory_kb = processes::peak_memory_kb(self.pid()).unwrap_or(peak_memory_kb);
+            peak_memory_kb = process_table::peak_memory_kb(self.pid()).unwrap_or(peak_memory_kb);
             match self.child.0.try_wait().unwrap() {
                 Some(status) => break status,
-                None if Instant::now() > deadline => panic!("ralph did not end within {:?}", self.patience),
+                None if Instant::now() > deadline => panic!("ralph did not end within {:?}", self.timeout),
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };
-        Answer { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), peak_memory_kb }
+        CallOutput { status, stdout: self.stdout.into_text(), stderr: self.stderr.into_text(), peak_memory_kb }
     }
 }
 
-/// What a call came to.
-pub struct Answer {
+/// Exit status and output of a finished call.
+pub struct CallOutput {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
-    /// The most memory that ralph itself was seen to have.
+    /// The peak memory of the ralph process.
     pub peak_memory_kb: u64,
 }
 
-impl Answer {
+impl CallOutput {
     /// Returns the exit code, or minus the signal.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| -self.status.signal().unwrap_or(0))
@@ -470,7 +470,7 @@ impl Answer {
     }
 
     /// Returns the events of one name.
-    pub fn named(&self, name: &str) -> Vec<Value> {
+    pub fn events_named(&self, name: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["event"] == name).collect()
     }
 

@@ -1,4 +1,4 @@
-//! A real terminal for a call of ralph: the kernel's own, which hangs up when it is closed.
+//! A pseudoterminal for a call of ralph. Closing it sends a hangup.
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::termios::Winsize;
 
 use crate::harness::wait_until;
 
-/// The side of a terminal that people sit at, and the process on the other one.
+/// The controlling side of a pseudoterminal, and the process on the other side.
 pub struct Terminal {
     screen: Option<File>,
     shown: Vec<u8>,
@@ -24,7 +24,7 @@ impl Terminal {
         Self::start_with(command, 0)
     }
 
-    /// The same with so many columns; a terminal that does not know its size has 0.
+    /// Starts a command on a terminal with this many columns; 0 means unknown.
     pub fn start_with(mut command: Command, columns: u16) -> Self {
         let screen = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::pty::grantpt(&screen).unwrap();
@@ -32,9 +32,9 @@ impl Terminal {
         rustix::io::fcntl_setfd(&screen, rustix::io::FdFlags::CLOEXEC).unwrap();
         let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&screen, size).unwrap();
-        let line = own_side(&screen);
+        let line = open_terminal_side(&screen);
         command.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
-        lead_a_session(&mut command);
+        start_new_session(&mut command);
         let child = command.spawn().unwrap();
         rustix::io::ioctl_fionbio(&screen, true).unwrap();
         Self { screen: Some(File::from(screen)), shown: Vec::new(), child }
@@ -56,7 +56,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown).into_owned()
     }
 
-    /// Returns the rows that were written, without what is drawn over again.
+    /// Returns the written rows, without text that was redrawn.
     pub fn rows(&mut self) -> Vec<String> {
         let shown = self.shown();
         let mut plain = String::new();
@@ -85,7 +85,7 @@ impl Terminal {
         self.screen = None;
     }
 
-    /// Waits for the end of the process, reading along.
+    /// Waits for the end of the process while reading its output.
     pub fn wait(&mut self) -> ExitStatus {
         let mut status = None;
         wait_until("the process on the terminal has ended", || {
@@ -100,22 +100,22 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Fails where it has ended already.
+        // Fails if it has already ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Opens the side that programs see.
-fn own_side(screen: &impl AsFd) -> OwnedFd {
+/// Opens the side that the program uses.
+fn open_terminal_side(screen: &impl AsFd) -> OwnedFd {
     let name = rustix::pty::ptsname(screen, Vec::new()).unwrap();
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap()
 }
 
-/// Makes standard input the terminal that the new session is controlled by.
+/// Makes standard input the controlling terminal of the new session.
 #[expect(unsafe_code, reason = "only between fork and exec can the child take its terminal")]
-fn lead_a_session(command: &mut Command) {
+fn start_new_session(command: &mut Command) {
     let take = || {
         rustix::process::setsid()?;
         rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;

@@ -238,7 +238,7 @@ fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
         | EventKind::Overspent { key, .. }
         | EventKind::Verified { key, .. }
         | EventKind::Faulted { key, .. } => Some(*key),
-        EventKind::TimerFired { timer } => match timer {
+        EventKind::TimerFired { timer, .. } => match timer {
             LoopTimer::Iteration { key }
             | LoopTimer::Silence { key }
             | LoopTimer::AfterResult { key }

@@ -106,7 +106,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Overspent { key, spend: cents_spent(cents) }),
         5 => (any_key(), verdicts)
             .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence_with_verdict(verdict) }),
-        4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
+        4 => (any_timer(), proptest::option::of(0..2_000_000_u64))
+            .prop_map(|(timer, quiet_ms)| EventKind::TimerFired { timer, quiet_ms }),
         1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
         4 => any_command().prop_map(|order| EventKind::Ordered { order }),
         1 => Just(EventKind::Broken { what: "gone".into() }),

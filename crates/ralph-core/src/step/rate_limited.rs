@@ -48,8 +48,8 @@ pub(super) fn on_event(context: LoopContext, limited: RateLimitedPhase, event: E
         return context.stay_in(limited.into_phase());
     }
     match event {
-        EventKind::TimerFired { timer: LoopTimer::Limit { .. } } => end_wait(context, limited),
-        EventKind::TimerFired { timer: LoopTimer::Run } => {
+        EventKind::TimerFired { timer: LoopTimer::Limit { .. }, .. } => end_wait(context, limited),
+        EventKind::TimerFired { timer: LoopTimer::Run, .. } => {
             let reason = context.describe_time_limit();
             transitions::finish_over_budget(context, &limited.iteration, reason)
         }

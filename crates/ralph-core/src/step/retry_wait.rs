@@ -25,7 +25,7 @@ pub(super) fn on_event(context: LoopContext, waiting: RetryWaitPhase, event: Eve
         return context.stay_in(waiting.into_phase());
     }
     match event {
-        EventKind::TimerFired { timer: LoopTimer::Run } => {
+        EventKind::TimerFired { timer: LoopTimer::Run, .. } => {
             let reason = context.describe_time_limit();
             transitions::finish_over_budget(context, &waiting.iteration, reason)
         }

@@ -236,7 +236,7 @@ impl LoopScenario {
     }
 
     pub(super) fn fire_timer(self, timer: LoopTimer) -> Self {
-        self.play_event(EventKind::TimerFired { timer })
+        self.play_event(EventKind::TimerFired { timer, quiet_ms: None })
     }
 
     pub(super) fn send_signal(self, signal: StopSignal) -> Self {

@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use crate::event::{EventKind, LoopTimer, StopSignal};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
-use crate::loop_state::LoopState;
+use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::Outcome;
 use crate::policy::{ContextMode, ExhaustionPolicy, NonceUse, Policy};
 use crate::prompt::PromptPlan;
@@ -389,8 +389,8 @@ fn late_events_of_an_earlier_attempt_change_nothing() {
             key: attempt_key(1, 1),
             evidence: super::test_builders::evidence_with_verdict(Verdict::Accepted),
         },
-        EventKind::TimerFired { timer: LoopTimer::Iteration { key: attempt_key(1, 1) } },
-        EventKind::TimerFired { timer: LoopTimer::Silence { key: attempt_key(1, 1) } },
+        EventKind::TimerFired { timer: LoopTimer::Iteration { key: attempt_key(1, 1) }, quiet_ms: None },
+        EventKind::TimerFired { timer: LoopTimer::Silence { key: attempt_key(1, 1) }, quiet_ms: None },
         EventKind::Started,
     ];
     let scene = late.into_iter().fold(scene, LoopScenario::play_event);
@@ -429,4 +429,29 @@ fn every_outcome_can_be_parsed_from_its_name() {
     for outcome in Outcome::ALL {
         assert_eq!(Outcome::parse(outcome.as_str()), Some(outcome));
     }
+}
+
+fn fire_timer(scene: LoopScenario, timer: LoopTimer, quiet_ms: u64) -> LoopScenario {
+    scene.play_event(EventKind::TimerFired { timer, quiet_ms: Some(quiet_ms) })
+}
+
+// spec: L7
+#[test]
+fn silence_is_counted_from_the_last_output() {
+    let timer = LoopTimer::Silence { key: attempt_key(1, 1) };
+    let scene = fire_timer(LoopScenario::start_run(Policy::new(3)), timer, 60_000);
+    assert_eq!(scene.effects.last(), Some(&Effect::StartTimer { timer, after_ms: 9 * 60_000 }));
+    assert!(matches!(scene.state.phase, LoopPhase::Working { .. }));
+    let scene = fire_timer(scene, timer, 10 * 60_000);
+    assert!(matches!(scene.state.phase, LoopPhase::Stopping { .. }));
+}
+
+// spec: L7
+#[test]
+fn an_agent_that_has_not_repeated_a_request_for_a_while_may_work_on() {
+    let timer = LoopTimer::Repeating { key: attempt_key(1, 1) };
+    let scene = fire_timer(LoopScenario::start_run(Policy::new(3)), timer, 3 * 60_000);
+    assert_eq!(scene.effects.last(), Some(&Effect::StartTimer { timer, after_ms: 150_000 }));
+    let scene = fire_timer(scene, timer, 1_000);
+    assert!(matches!(scene.state.phase, LoopPhase::Stopping { .. }));
 }

@@ -50,7 +50,7 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
             Some(what) => stop_agent(context, iteration, attempt, StopReason::OverBudget { what }),
             None => context.stay_in(LoopPhase::Working { iteration, attempt }),
         },
-        EventKind::TimerFired { timer } => handle_timer(context, iteration, attempt, timer),
+        EventKind::TimerFired { timer, quiet_ms } => handle_timer(context, iteration, attempt, timer, quiet_ms),
         EventKind::Interrupted { signal } => {
             stop_agent(context, iteration, attempt, StopReason::Asked { halt: StopRequest::Signal(signal) })
         }
@@ -277,7 +277,16 @@ fn cancel_timer(context: LoopContext, iteration: IterationState, attempt: u32, t
     (context.enter_phase(LoopPhase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
 }
 
-fn handle_timer(context: LoopContext, iteration: IterationState, attempt: u32, timer: LoopTimer) -> StepResult {
+fn handle_timer(
+    context: LoopContext,
+    iteration: IterationState,
+    attempt: u32,
+    timer: LoopTimer,
+    quiet_ms: Option<u64>,
+) -> StepResult {
+    if let Some(after_ms) = context.policy.timeouts.timer_extension(timer, quiet_ms) {
+        return start_timer(context, iteration, attempt, timer, after_ms);
+    }
     let reason = match timer {
         LoopTimer::Iteration { .. } => StopReason::IterationTooLong,
         LoopTimer::Silence { .. } => StopReason::TooSilent,

@@ -1,9 +1,9 @@
-//! When an agent was last heard: written by whoever listens, read by whoever keeps the time.
+//! Records when an agent last printed something. The listener writes it, and the driver's timers read it.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When the agent last printed something, in milliseconds since `base`.
+/// The time of the agent's last output, in milliseconds since `started`. Clones share it.
 #[derive(Debug, Clone)]
 pub struct ActivityClock {
     started: Instant,
@@ -21,7 +21,7 @@ impl ActivityClock {
         self.last_activity_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Returns how long it has been silent.
+    /// Returns how long ago the last activity was.
     #[must_use]
     pub fn silence_duration(&self) -> Duration {
         let last = Duration::from_millis(self.last_activity_ms.load(Ordering::Relaxed));

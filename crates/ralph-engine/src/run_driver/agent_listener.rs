@@ -1,5 +1,5 @@
-//! Listens to one agent: raw bytes to the log, records to the parser, own words to the claim finder. It keeps
-//! what the report of the attempt needs and nothing that grows with the output.
+//! Reads the output of one agent: raw bytes go to the log, records to the parser, the agent's text to the claim finder.
+//! Keeps only what the report of the attempt needs, and nothing that grows with the output.
 use std::future::pending;
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 
 use super::attempt_conversions::{dollars_to_micros, observed_exit, to_leftovers};
 use super::attempt_io::AttemptIo;
-use super::attempt_output::{FilterNotice, FilteredDisplay};
+use super::attempt_output::{DisplayAnswer, FilterNotice, FilteredDisplay};
 use super::driver_message::{DisplayUpdate, DriverMessage};
 use super::failure_collector::{FailureCollector, FailureSummary, RetrySignal};
 use super::filter_process::FilterAnswer;
 use super::usage_file;
 use ralph_agents as agent;
 use ralph_agents::{
-    AgentEvent, AgentExit, ExitContext, FinalRecord, OutputFormat, SessionSupport, StderrNotices, feed_claim_finder,
-    infer_failure,
+    AgentEvent, AgentExit, AgentFailure, ExitContext, FinalRecord, OutputFormat, SessionSupport, StderrNotices,
+    feed_claim_finder, infer_failure,
 };
 use ralph_process::{
     EndCause, JobCommand, JobListener, OutputTail, OutputTiming, StdinChunk, StdinFollowUp, TreeCleanup,
@@ -28,19 +28,19 @@ use ralph_process::{
 use ralph_util::redact;
 use ralph_util::sanitize::sanitize_text;
 
-/// Stands in the log before what does not count.
-const LATE_OUTPUT_MARKER: &[u8] = b"\n[ralph: what follows was printed after the agent had ended]\n";
+/// Written to the log before late output, which is not evaluated.
+const LATE_OUTPUT_MARKER: &[u8] = b"\n[ralph: the following output was printed after the agent had exited]\n";
 
-/// More than this nobody can see of one piece.
+/// How many events of one chunk of output are shown.
 const MAX_EVENTS_PER_UPDATE: usize = 200;
 
-/// How much of stderr is kept for people.
+/// How much of the end of stderr is kept for the report.
 const STDERR_TAIL_BYTES: usize = 4_096;
 
-/// How long the filters may take for what stands when the agent has ended, and when it was told to end.
+/// How long the filters may take for the remaining output after the agent has exited, and after it was stopped.
 const FILTER_TIMEOUT_AFTER_EXIT: Duration = Duration::from_secs(30);
 const FILTER_TIMEOUT_AFTER_STOP: Duration = Duration::from_secs(1);
-/// How long a display may lag behind when the agent has ended by itself.
+/// How long the display filter may take after the agent has exited without a stop.
 const DISPLAY_TIMEOUT_AFTER_EXIT: Duration = Duration::from_secs(3);
 
 pub struct AgentListener {
@@ -48,7 +48,7 @@ pub struct AgentListener {
     started: Instant,
     events: Vec<AgentEvent>,
     failures: FailureCollector,
-    /// Whether the driver knows that a talk is at its beginning.
+    /// Whether the driver knows that the handshake of a conversation is in progress.
     is_handshake_reported: bool,
     /// Whether the driver knows that the agent only repeats requests.
     is_repeating_reported: bool,
@@ -60,14 +60,14 @@ pub struct AgentListener {
     stderr_tail: OutputTail,
     stderr_notices: StderrNotices,
     result: ResultStatus,
-    /// What the driver knows of the result.
+    /// The result status that the driver knows.
     reported_result: ResultStatus,
-    /// Whether the agent printed something since the driver was last told.
+    /// Whether the agent has printed something since the last report to the driver.
     has_new_output: bool,
     is_late_marked: bool,
 }
 
-/// Counts the agent's own messages; a message may come in many pieces.
+/// Counts the agent's messages. A message may arrive in many chunks.
 #[derive(Debug, Default)]
 struct MessageCounter {
     count: u32,
@@ -82,7 +82,7 @@ impl MessageCounter {
     }
 }
 
-/// Whether the agent's final record has come.
+/// Whether the agent's final record has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResultStatus {
     Awaited,
@@ -115,28 +115,27 @@ impl AgentListener {
         listener
     }
 
-    /// Returns the report of the attempt, once the agent is gone.
+    /// Returns the report of the attempt. Call it when all processes of the agent have exited.
     #[must_use]
-    pub fn into_report(mut self, ending: AttemptEnding, gone: &TreeCleanup) -> AttemptReport {
-        let mut last = std::mem::take(&mut self.events);
-        let failures = self.io.reader.end_reading(&mut last);
-        self.read_usage(&mut last);
-        self.absorb_events(last);
-        let unseen = self.io.display.take().and_then(|display| display.failure_summary());
-        for failure in failures.into_iter().chain(unseen) {
-            self.send_message(DriverMessage::Warning(failure));
+    pub fn into_report(mut self, ending: AttemptEnding, cleanup: &TreeCleanup) -> AttemptReport {
+        let mut last_events = std::mem::take(&mut self.events);
+        let reader_warning = self.io.reader.end_reading(&mut last_events);
+        self.read_usage(&mut last_events);
+        self.absorb_events(last_events);
+        let display_warning = self.io.display.take().and_then(|display| display.failure_summary());
+        for warning in reader_warning.into_iter().chain(display_warning) {
+            self.send_message(DriverMessage::Warning(warning));
         }
         self.finish_logs();
         let stderr_tail = redact::redact_text(&sanitize_text(&self.stderr_tail.finish())).into_owned();
         let resumability = self.session_after(&stderr_tail);
-        let FailureSummary { failure: trouble, repeating } =
-            std::mem::take(&mut self.failures).summarize(&ending, &stderr_tail);
+        let FailureSummary { failure, repeating } = std::mem::take(&mut self.failures).summarize(&ending, &stderr_tail);
         let stray_line = self.stray_line();
-        let trouble = trouble.or_else(|| self.infer_failure(&ending, (&stderr_tail, &stray_line)));
-        let trouble = trouble.map(|trouble| self.add_remedy(trouble, &ending));
+        let failure = failure.or_else(|| self.infer_failure(&ending, &stderr_tail, &stray_line));
+        let failure = failure.map(|failure| self.add_remedy(failure, &ending));
         AttemptReport {
             ending,
-            error: trouble,
+            error: failure,
             repeating,
             resumability,
             stream: self.stream_status(),
@@ -149,32 +148,32 @@ impl AgentListener {
             session: self.session.or(self.io.session_request.into_assumed_id()),
             model: self.model,
             stderr_tail,
-            leftovers: to_leftovers(gone),
+            leftovers: to_leftovers(cleanup),
             has_moved: None,
         }
     }
 
-    /// Whether it can be read or not, what the agent did stands.
+    /// Reads the agent's usage file. If that fails, the attempt still counts, and its usage is unknown.
     fn read_usage(&mut self, out: &mut Vec<AgentEvent>) {
         let Some(path) = self.io.usage_file.take() else { return };
         match usage_file::take_contents(&path) {
             Ok(text) => self.io.reader.parser().read_usage_file(&text, out),
             Err(error) => {
-                self.send_message(DriverMessage::Warning(format!("what the agent has used is not known: {error}")));
+                self.send_message(DriverMessage::Warning(format!("the agent's usage is unknown: {error}")));
             }
         }
     }
 
     fn session_after(&self, stderr: &str) -> SessionResumability {
-        let asked = &self.io.session_request;
-        match asked.session_mode {
+        let request = &self.io.session_request;
+        match request.session_mode {
             SessionSupport::Unsupported => SessionResumability::None,
-            _ if asked.resume_id.is_some() && self.failures.is_session_lost(stderr) => SessionResumability::Lost,
+            _ if request.resume_id.is_some() && self.failures.is_session_lost(stderr) => SessionResumability::Lost,
             SessionSupport::AgentAssignedId | SessionSupport::CallerAssignedId => SessionResumability::Resumable,
         }
     }
 
-    /// Returns the last line of an output that was not understood.
+    /// Returns the last line of output that was not understood.
     fn stray_line(&mut self) -> String {
         match self.stream_status() {
             OutputParseStatus::Understood => String::new(),
@@ -185,25 +184,26 @@ impl AgentListener {
         }
     }
 
-    /// Returns what went wrong where no record tells it. Output that is not understood speaks for itself.
-    fn infer_failure(&self, ending: &AttemptEnding, (stderr, stray_line): (&str, &str)) -> Option<AgentReportedError> {
+    /// Infers the failure from the exit and stderr if no record reports one. Output that was not understood is reported
+    /// separately.
+    fn infer_failure(&self, ending: &AttemptEnding, stderr: &str, stray_line: &str) -> Option<AgentReportedError> {
         let exit = match observed_exit(ending)? {
             AgentExit::Code(0) if self.stream_status() == OutputParseStatus::NotUnderstood => return None,
             exit => exit,
         };
         let final_record = self.final_record;
-        let outside = ExitContext { format: self.io.format, exit, stderr, stray_line, final_record };
-        let (kind, message) = infer_failure(self.io.adapter, &outside)?;
+        let context = ExitContext { format: self.io.format, exit, stderr, stray_line, final_record };
+        let AgentFailure { kind, message } = infer_failure(self.io.adapter, &context)?;
         Some(AgentReportedError { kind, message: sanitize_text(&message), reset_at: None })
     }
 
-    /// What no retry can mend is told with what can.
-    fn add_remedy(&self, trouble: AgentReportedError, ending: &AttemptEnding) -> AgentReportedError {
-        if trouble.kind != AgentErrorKind::Auth {
-            return trouble;
+    /// Adds the login hint to an authentication failure, which no retry can fix.
+    fn add_remedy(&self, failure: AgentReportedError, ending: &AttemptEnding) -> AgentReportedError {
+        if failure.kind != AgentErrorKind::Auth {
+            return failure;
         }
         let remedy = self.io.adapter.login_remedy(observed_exit(ending).unwrap_or(AgentExit::Unknown));
-        AgentReportedError { message: format!("{} (hint: {remedy})", trouble.message), ..trouble }
+        AgentReportedError { message: format!("{} (hint: {remedy})", failure.message), ..failure }
     }
 
     fn stream_status(&self) -> OutputParseStatus {
@@ -214,12 +214,12 @@ impl AgentListener {
         }
     }
 
-    /// Plain text is one long message, whatever the agent meant.
+    /// Returns the number of messages. In plain text, messages cannot be told apart.
     fn message_count(&self) -> Option<u32> {
         (self.io.format != OutputFormat::Text).then_some(self.message_counter.count)
     }
 
-    /// Nothing is recorded before the logs are written.
+    /// Flushes the logs, so that they are complete before the attempt is recorded.
     fn finish_logs(&mut self) {
         for failure in [self.io.stdout_log.finish(), self.io.stderr_log.finish()].into_iter().flatten() {
             self.send_message(DriverMessage::Warning(failure));
@@ -236,36 +236,36 @@ impl AgentListener {
             self.send_message(DriverMessage::Overspent(self.io.key, self.spend));
         }
         self.report_result_change();
-        // A display that cannot follow misses something; the run does not wait for it.
-        let seen = events.split_off(events.len().saturating_sub(MAX_EVENTS_PER_UPDATE));
-        if !seen.is_empty() {
-            let _ = self.io.display_updates.try_send(DisplayUpdate::Events(seen));
+        // A slow display misses updates; the run does not wait for it.
+        let shown = events.split_off(events.len().saturating_sub(MAX_EVENTS_PER_UPDATE));
+        if !shown.is_empty() {
+            let _ = self.io.display_updates.try_send(DisplayUpdate::Events(shown));
         }
         events.clear();
         self.events = events;
     }
 
-    /// Takes in what the response filter says.
+    /// Reads an answer of the response filter.
     fn handle_filter_answer(&mut self, answer: FilterAnswer) {
         let mut events = std::mem::take(&mut self.events);
         match self.io.reader.take_answer(answer, &mut events) {
             FilterNotice::Silent => {}
             FilterNotice::Warning(text) => self.send_message(DriverMessage::Warning(text)),
-            FilterNotice::Broken(why) => self.give_up_filter(why),
+            FilterNotice::Broken(reason) => self.give_up_filter(reason),
         }
         self.absorb_events(events);
     }
 
-    /// What the agent says from here on is not known, so nothing that it said before is its last word.
+    /// Marks the rest of the output as lost, so that no earlier text counts as the agent's final message.
     fn give_up_filter(&mut self, reason: String) {
         self.io.claim_finder.handle_event(TranscriptEvent::OutputLost);
         self.send_message(DriverMessage::Warning(reason));
     }
 
-    /// Shows what the display filter says.
+    /// Shows an answer of the display filter.
     fn handle_display_answer(&mut self, answer: FilterAnswer) {
         let Some(display) = &mut self.io.display else { return };
-        let (lines, notice) = display.take_answer(answer);
+        let DisplayAnswer { lines, notice } = display.take_answer(answer);
         if !lines.is_empty() {
             let _ = self.io.display_updates.try_send(DisplayUpdate::Lines(lines));
         }
@@ -275,46 +275,46 @@ impl AgentListener {
         }
     }
 
-    /// Waits for what the filters have not answered yet. An order that ends the attempt ends the waiting.
+    /// Waits for the outstanding answers of the filters. A command that ends the attempt ends the wait.
     pub async fn wait_for_filters(&mut self, end: EndCause, commands: &mut mpsc::UnboundedReceiver<JobCommand>) {
-        let mut last = std::mem::take(&mut self.events);
-        self.io.reader.finish(&mut last);
-        self.absorb_events(last);
+        let mut last_events = std::mem::take(&mut self.events);
+        self.io.reader.finish(&mut last_events);
+        self.absorb_events(last_events);
         if let Some(display) = &mut self.io.display {
             display.finish();
         }
-        let (patience, drawing) = match end {
+        let (response_timeout, display_timeout) = match end {
             EndCause::ByItself => (FILTER_TIMEOUT_AFTER_EXIT, DISPLAY_TIMEOUT_AFTER_EXIT),
             EndCause::OnCommand => (FILTER_TIMEOUT_AFTER_STOP, FILTER_TIMEOUT_AFTER_STOP),
         };
-        if !self.wait_while(|ears| ears.reader.is_waiting(), patience, commands).await {
-            self.give_up_filter("the response filter had not answered when the agent's time was over".to_owned());
+        if !self.wait_while(|io| io.reader.is_waiting(), response_timeout, commands).await {
+            self.give_up_filter("the response filter did not finish in time after the agent had exited".to_owned());
         }
-        let is_drawing = |ears: &AttemptIo| ears.display.as_ref().is_some_and(FilteredDisplay::is_waiting);
-        if !self.wait_while(is_drawing, drawing, commands).await {
-            let text = "the display filter could not follow: the end of what the agent printed is not shown";
+        let is_display_waiting = |io: &AttemptIo| io.display.as_ref().is_some_and(FilteredDisplay::is_waiting);
+        if !self.wait_while(is_display_waiting, display_timeout, commands).await {
+            let text = "the display filter is too slow: the end of the agent's output is not shown";
             self.send_message(DriverMessage::Warning(text.to_owned()));
         }
     }
 
-    /// Tells whether the wait is over in time.
+    /// Waits while the condition holds. Returns false after a timeout or a command that ends the job.
     async fn wait_while(
         &mut self,
         is_waiting: impl Fn(&AttemptIo) -> bool,
         time_limit: Duration,
         commands: &mut mpsc::UnboundedReceiver<JobCommand>,
     ) -> bool {
-        let over = tokio::time::sleep(time_limit);
-        tokio::pin!(over);
+        let timeout = tokio::time::sleep(time_limit);
+        tokio::pin!(timeout);
         while is_waiting(&self.io) {
             tokio::select! {
                 () = self.run_own_work() => {}
-                Some(order) = commands.recv() => {
-                    if order.ends_job() {
+                Some(command) = commands.recv() => {
+                    if command.ends_job() {
                         return false;
                     }
                 }
-                () = &mut over => return false,
+                () = &mut timeout => return false,
             }
         }
         true
@@ -382,13 +382,13 @@ impl AgentListener {
         }
     }
 
-    /// New output after the final record: the agent is not done after all. It may come in the same piece.
+    /// Records new output after the final record: the agent is not done. It may be in the same chunk as that record.
     fn record_continuation(&mut self) {
         self.result = ResultStatus::Awaited;
         self.has_new_output = true;
     }
 
-    /// Tells the driver what a whole piece means, however many records it holds.
+    /// Reports the result status to the driver once per chunk of output, however many records the chunk has.
     fn report_result_change(&mut self) {
         if self.reported_result == ResultStatus::Seen && self.has_new_output {
             self.reported_result = ResultStatus::Awaited;
@@ -402,7 +402,7 @@ impl AgentListener {
     }
 
     fn send_message(&self, message: DriverMessage) {
-        // The driver is gone only when the run is over.
+        // The receiver is dropped only when the run is over.
         let _ = self.io.messages.send(message);
     }
 }
@@ -442,12 +442,12 @@ impl JobListener for AgentListener {
     }
 
     fn next_stdin_chunk(&mut self) -> StdinChunk {
-        let agent::PendingStdin { bytes, disposition: then } = self.io.reader.parser().take_pending_stdin();
-        let then = match then {
+        let agent::PendingStdin { bytes, disposition } = self.io.reader.parser().take_pending_stdin();
+        let follow_up = match disposition {
             agent::StdinDisposition::KeepOpen => StdinFollowUp::KeepOpen,
             agent::StdinDisposition::Close => StdinFollowUp::Close,
         };
-        StdinChunk { bytes, follow_up: then }
+        StdinChunk { bytes, follow_up }
     }
 
     fn queue_interrupt(&mut self) {
@@ -456,7 +456,7 @@ impl JobListener for AgentListener {
 
     async fn run_own_work(&mut self) {
         let AttemptIo { reader, display, .. } = &mut self.io;
-        let shown = async {
+        let display_answer = async {
             match display {
                 Some(display) => display.next_answer().await,
                 None => pending().await,
@@ -464,12 +464,12 @@ impl JobListener for AgentListener {
         };
         tokio::select! {
             answer = reader.next_answer() => self.handle_filter_answer(answer),
-            answer = shown => self.handle_display_answer(answer),
+            answer = display_answer => self.handle_display_answer(answer),
         }
     }
 }
 
-/// Tells whether an agent that reports this is at work.
+/// Returns whether this event shows that the agent is working.
 fn is_work_event(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::Started { .. }

@@ -1,9 +1,9 @@
-//! Translates what was seen of an agent's process into the terms of the rules.
+//! Converts observations of an agent's process into the types of the core rules.
 use ralph_agents::AgentExit;
 use ralph_core::attempt::{AttemptEnding, LeftoverProcesses};
 use ralph_process::TreeCleanup;
 
-/// Returns how a process ended that was seen to end.
+/// Returns the exit of a process, if it was observed.
 pub(super) fn observed_exit(ending: &AttemptEnding) -> Option<AgentExit> {
     match ending {
         AttemptEnding::Exited { code } => Some(AgentExit::Code(*code)),
@@ -15,12 +15,12 @@ pub(super) fn observed_exit(ending: &AttemptEnding) -> Option<AgentExit> {
     }
 }
 
-pub(super) fn to_leftovers(gone: &TreeCleanup) -> LeftoverProcesses {
-    let leaked = gone.leaked.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid));
-    LeftoverProcesses { killed: gone.killed, leaked: leaked.collect() }
+pub(super) fn to_leftovers(cleanup: &TreeCleanup) -> LeftoverProcesses {
+    let leaked = cleanup.leaked.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid));
+    LeftoverProcesses { killed: cleanup.killed, leaked: leaked.collect() }
 }
 
-/// Dollars as an agent reports them, in millionths. What is not a sensible amount counts as nothing.
+/// Converts dollars as an agent reports them into millionths. An amount out of range counts as 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(super) fn dollars_to_micros(dollars: f64) -> u64 {
     let micros = (dollars * 1e6).round();

@@ -1,4 +1,4 @@
-//! What a listener needs to listen to one start of an agent.
+//! Inputs and outputs of one attempt.
 use std::path::PathBuf;
 
 use ralph_core::claim::ClaimFinder;
@@ -13,7 +13,7 @@ use super::usage_file;
 use ralph_agents::{Agent, OutputFormat, SessionSupport};
 use ralph_process::RawLog;
 
-/// What a listener is made from.
+/// Everything that the listener of one attempt reads from and writes to.
 pub struct AttemptIo {
     pub key: AttemptKey,
     pub adapter: &'static dyn Agent,
@@ -27,36 +27,36 @@ pub struct AttemptIo {
     pub retry_activity: ActivityClock,
     pub session_request: SessionRequest,
     pub remaining_budget: RemainingBudget,
-    /// Where the agent leaves what it has used, if it does so.
+    /// The file to which the agent writes its usage, if it does so.
     pub usage_file: Option<PathBuf>,
     pub messages: mpsc::UnboundedSender<DriverMessage>,
     pub display_updates: mpsc::Sender<DisplayUpdate>,
 }
 
 impl AttemptIo {
-    /// Sees that nothing of an earlier start is read. Where that cannot be, nothing is.
+    /// Removes the usage file of an earlier attempt. If that fails, no usage is read.
     pub(super) fn clear_stale_usage_file(&mut self) {
         let Some(path) = &self.usage_file else { return };
         if let Err(error) = usage_file::remove_stale(path) {
-            let text = format!("{} is of no use: {error}", path.display());
+            let text = format!("cannot use the usage file {}: {error}", path.display());
             let _ = self.messages.send(DriverMessage::Warning(text));
             self.usage_file = None;
         }
     }
 }
 
-/// What the agent was told about its session.
+/// The session that the agent is started with.
 #[derive(Debug, Clone)]
 pub struct SessionRequest {
     pub session_mode: SessionSupport,
-    /// The one to resume.
+    /// The session to resume.
     pub resume_id: Option<String>,
-    /// The id for a new one.
+    /// The id for a new session.
     pub new_id: Option<String>,
 }
 
 impl SessionRequest {
-    /// Returns the session of an agent that did not name it itself.
+    /// Returns the session id to assume if the agent did not report one.
     pub(super) fn into_assumed_id(self) -> Option<String> {
         match self.session_mode {
             SessionSupport::CallerAssignedId => self.resume_id.or(self.new_id),

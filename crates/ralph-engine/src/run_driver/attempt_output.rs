@@ -1,33 +1,32 @@
-//! Reads what an agent prints: with the parser of its format, or with the user's filter over it. Filters answer later,
-//! from a process of their own; nothing here waits for them unless it is asked to.
+//! Reads an agent's output with the parser of its format, or through the user's filter. Filters run in separate
+//! processes and answer later; only `next_answer` waits for them.
 use std::future::pending;
 
 use super::filter_process::{FilterAnswer, FilterProcess};
 use ralph_agents::{AgentEvent, DisplayLines, FilterOutput, FilteredReader, RecordCounts, StreamParser};
 
-/// How much may wait for a response filter before the agent has to wait.
+/// How much output may wait for a response filter before ralph stops reading from the agent.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// How an agent's words are found in its output.
+/// Reads the output of one attempt.
 pub enum AttemptOutputReader {
     Parsed(Box<dyn StreamParser>),
     Filtered(Box<FilteredOutput>),
 }
 
-/// A response filter at work.
+/// Output that a response filter reads.
 pub struct FilteredOutput {
     reader: FilteredReader,
     filter: Option<FilterProcess>,
     failures: FilterFailures,
 }
 
-/// What an answer of a filter means beside its values.
+/// A notice for the user in an answer of a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FilterNotice {
     Silent,
-    /// Something that the user should know.
     Warning(String),
-    /// The filter is given up: from here on nothing is known of the agent's words.
+    /// The filter was stopped: the rest of the output is lost.
     Broken(String),
 }
 
@@ -47,7 +46,7 @@ impl AttemptOutputReader {
         }))
     }
 
-    /// Returns the parser of the agent's format, which may have something to say.
+    /// Returns the parser of the agent's format.
     pub(super) fn parser(&mut self) -> &mut dyn StreamParser {
         match self {
             Self::Parsed(parser) => parser.as_mut(),
@@ -55,7 +54,7 @@ impl AttemptOutputReader {
         }
     }
 
-    /// Tells whether a talk with the agent has ended.
+    /// Returns whether the conversation with the agent has ended.
     pub(super) fn is_conversation_over(&self) -> bool {
         match self {
             Self::Parsed(parser) => parser.is_conversation_over(),
@@ -68,19 +67,19 @@ impl AttemptOutputReader {
         match self {
             Self::Parsed(parser) => parser.push(bytes, out),
             Self::Filtered(filtered) => {
-                let asked = filtered.reader.push(bytes);
-                filtered.send_lines(asked, out);
+                let lines = filtered.reader.push(bytes);
+                filtered.send_lines(lines, out);
             }
         }
     }
 
-    /// Reads what is left when the output has ended.
+    /// Reads the rest when the output has ended.
     pub(super) fn finish(&mut self, out: &mut Vec<AgentEvent>) {
         match self {
             Self::Parsed(parser) => parser.finish(out),
             Self::Filtered(filtered) => {
-                let asked = filtered.reader.finish();
-                filtered.send_lines(asked, out);
+                let lines = filtered.reader.finish();
+                filtered.send_lines(lines, out);
                 if let Some(filter) = &mut filtered.filter {
                     filter.close_input();
                 }
@@ -88,7 +87,7 @@ impl AttemptOutputReader {
         }
     }
 
-    /// Ends the reading: what has no answer by now will have none. Returns what is left to say of the filter.
+    /// Stops the filter: outstanding lines are not answered any more. Returns the summary of the filter's failures.
     pub(super) fn end_reading(&mut self, out: &mut Vec<AgentEvent>) -> Option<String> {
         match self {
             Self::Parsed(_) => None,
@@ -101,7 +100,7 @@ impl AttemptOutputReader {
         }
     }
 
-    /// Tells whether the agent's next words can be taken.
+    /// Returns whether more output can be read.
     pub(super) fn has_room(&self) -> bool {
         match self {
             Self::Parsed(_) => true,
@@ -109,7 +108,7 @@ impl AttemptOutputReader {
         }
     }
 
-    /// Tells whether answers are missing.
+    /// Returns whether answers are outstanding.
     pub(super) fn is_waiting(&self) -> bool {
         match self {
             Self::Parsed(_) => false,
@@ -125,22 +124,22 @@ impl AttemptOutputReader {
         }
     }
 
-    /// Takes an answer in.
+    /// Reads an answer of the filter.
     pub(super) fn take_answer(&mut self, answer: FilterAnswer, out: &mut Vec<AgentEvent>) -> FilterNotice {
         match (self, answer) {
             (Self::Parsed(_), _) => FilterNotice::Silent,
-            (Self::Filtered(filtered), FilterAnswer::Lines(said)) => {
-                let mut complaint = FilterNotice::Silent;
-                for FilterOutput { values, error } in said {
+            (Self::Filtered(filtered), FilterAnswer::Lines(outputs)) => {
+                let mut notice = FilterNotice::Silent;
+                for FilterOutput { values, error } in outputs {
                     filtered.reader.accept_answer(values, out);
-                    complaint = complaint.or(filtered.failures.record_error(error));
+                    notice = notice.or(filtered.failures.record_error(error));
                 }
-                complaint
+                notice
             }
-            (Self::Filtered(filtered), FilterAnswer::Broken(why)) => {
+            (Self::Filtered(filtered), FilterAnswer::Broken(reason)) => {
                 filtered.filter = None;
                 filtered.reader.release_all(out);
-                FilterNotice::Broken(filtered.failures.broken_message(&why))
+                FilterNotice::Broken(filtered.failures.broken_message(&reason))
             }
         }
     }
@@ -162,7 +161,14 @@ impl FilteredOutput {
     }
 }
 
-/// A display filter at work.
+/// An answer of the display filter.
+pub(super) struct DisplayAnswer {
+    /// The lines to show.
+    pub(super) lines: Vec<String>,
+    pub(super) notice: FilterNotice,
+}
+
+/// A running display filter.
 pub struct FilteredDisplay {
     lines: DisplayLines,
     filter: Option<FilterProcess>,
@@ -195,21 +201,22 @@ impl FilteredDisplay {
         next_filter_answer(self.filter.as_mut()).await
     }
 
-    /// Returns what an answer shows, and what it means.
-    pub(super) fn take_answer(&mut self, answer: FilterAnswer) -> (Vec<String>, FilterNotice) {
+    /// Reads an answer of the filter.
+    pub(super) fn take_answer(&mut self, answer: FilterAnswer) -> DisplayAnswer {
         match answer {
-            FilterAnswer::Lines(said) => {
-                let (mut shown, mut complaint) = (Vec::new(), FilterNotice::Silent);
-                for FilterOutput { values, error } in said {
+            FilterAnswer::Lines(outputs) => {
+                let mut shown = DisplayAnswer { lines: Vec::new(), notice: FilterNotice::Silent };
+                for FilterOutput { values, error } in outputs {
                     self.lines.release_answered_line();
-                    shown.extend(values);
-                    complaint = complaint.or(self.failures.record_error(error));
+                    shown.lines.extend(values);
+                    shown.notice = shown.notice.or(self.failures.record_error(error));
                 }
-                (shown, complaint)
+                shown
             }
-            FilterAnswer::Broken(why) => {
+            FilterAnswer::Broken(reason) => {
                 self.filter = None;
-                (Vec::new(), FilterNotice::Warning(self.failures.broken_message(&why)))
+                let notice = FilterNotice::Warning(self.failures.broken_message(&reason));
+                DisplayAnswer { lines: Vec::new(), notice }
             }
         }
     }
@@ -231,7 +238,6 @@ async fn next_filter_answer(filter: Option<&mut FilterProcess>) -> FilterAnswer 
     }
 }
 
-/// What a filter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FilterPurpose {
     Response,
@@ -247,7 +253,7 @@ impl FilterPurpose {
     }
 }
 
-/// Counts the lines on which a filter failed: the first is told at once, and their number in the end.
+/// Counts the lines on which a filter failed. The first failure is reported at once, the total at the end.
 struct FilterFailures {
     purpose: FilterPurpose,
     count: u64,
@@ -270,10 +276,10 @@ impl FilterFailures {
 
     fn broken_message(&self, reason: &str) -> String {
         let loss = match self.purpose {
-            FilterPurpose::Response => "nothing more is known of what the agent says",
-            FilterPurpose::Display => "nothing more of the agent is shown",
+            FilterPurpose::Response => "the rest of the agent's output is not read",
+            FilterPurpose::Display => "the rest of the agent's output is not shown",
         };
-        format!("the {} filter was given up, so {loss}: {reason}", self.purpose.name())
+        format!("the {} filter was stopped, so {loss}: {reason}", self.purpose.name())
     }
 
     fn summary(&self) -> Option<String> {

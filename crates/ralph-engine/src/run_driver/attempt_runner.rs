@@ -1,4 +1,4 @@
-//! One attempt: start the agent, feed it the prompt, listen, and report when its whole tree is gone.
+//! One attempt: starts the agent, writes the prompt to it, reads its output, and reports when all its processes have exited.
 use ralph_core::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, RetryAdvice, SessionResumability,
 };
@@ -7,7 +7,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::agent_listener::AgentListener;
 use super::attempt_io::AttemptIo;
-use ralph_process::{JobCommand, JobExit, JobInput, JobSpec, Keeper, SpawnError, pump_job};
+use super::run_plan::AgentJob;
+use ralph_process::{JobCommand, JobExit, JobInput, Keeper, SpawnError, pump_job};
 use ralph_util::failpoints::{self, FailPoint};
 
 const BYTES_PER_MEGABYTE: u64 = 1 << 20;
@@ -15,33 +16,34 @@ const BYTES_PER_MEGABYTE: u64 = 1 << 20;
 /// Runs one attempt to its end.
 pub async fn run_attempt(
     keeper: Keeper,
-    (spec, input): (JobSpec, String),
+    job: AgentJob,
     mut io: AttemptIo,
     mut commands: UnboundedReceiver<JobCommand>,
 ) -> Box<AttemptReport> {
     io.clear_stale_usage_file();
+    let AgentJob { spec, stdin } = job;
     let job = match keeper.spawn(spec).await {
         Ok(job) => job,
         Err(error) => return Box::new(not_started_report(error.to_string(), retryability_of(&error))),
     };
     failpoints::reach_fail_point(FailPoint::AgentSpawned);
-    let input = if io.format.is_conversation() { JobInput::Interactive } else { JobInput::Whole(input.into_bytes()) };
+    let input = if io.format.is_conversation() { JobInput::Interactive } else { JobInput::Whole(stdin.into_bytes()) };
     let mut listener = AgentListener::new(io);
     let report = match pump_job(job, input, &mut commands, &mut listener).await {
         Ok(pumped) => {
             listener.wait_for_filters(pumped.end_cause, &mut commands).await;
             listener.into_report(ending_from_exit(pumped.exit), &pumped.cleanup)
         }
-        Err(error) => not_started_report(format!("the agent's pipes cannot be used: {error}"), RetryAdvice::Retry),
+        Err(error) => not_started_report(format!("cannot use the agent's pipes: {error}"), RetryAdvice::Retry),
     };
     Box::new(report)
 }
 
-/// Returns the report of an agent that never ran.
+/// Returns the report of an agent that did not start.
 #[must_use]
-pub fn not_started_report(reason: String, hope: RetryAdvice) -> AttemptReport {
+pub fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
     AttemptReport {
-        ending: AttemptEnding::NotStarted { why: reason, hope },
+        ending: AttemptEnding::NotStarted { why: reason, hope: advice },
         stream: OutputParseStatus::NotUnderstood,
         unknown_records: 0,
         stray_line: String::new(),
@@ -77,7 +79,7 @@ fn ending_from_exit(exit: JobExit) -> AttemptEnding {
     }
 }
 
-/// A program that is not there will not be there a second later either, and a keeper that is dead stays dead.
+/// Returns whether a retry could help. A missing program stays missing, and a dead keeper stays dead.
 fn retryability_of(error: &SpawnError) -> RetryAdvice {
     match error {
         SpawnError::NotFound { .. }

@@ -1,4 +1,4 @@
-//! Whether an agent changed anything: a look at the work tree before its work, and another one after it.
+//! Detects whether an agent changed anything, by scans of the work tree before and after the attempt.
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
 use std::io;
@@ -10,37 +10,37 @@ use crate::git;
 use crate::project::Project;
 use ralph_util::digest;
 
-/// Of more files than this nobody says whether they changed.
+/// Larger work trees are not scanned.
 const MAX_SCANNED_FILES: usize = 100_000;
 
-/// Files of this size and more are taken for changed when they were written.
+/// Files of this size or more count as changed when they were written; their contents are not compared.
 const MAX_HASHED_BYTES: u64 = 4 << 20;
 
-/// Folders of installed or built things, by their names or by a file in them.
+/// Folders with dependencies or build output, by name or by a file in them.
 const SKIPPED_FOLDERS: &[&str] = &["node_modules", "__pycache__"];
 const SKIPPED_FOLDER_MARKERS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
 
-/// Files by which agents keep account of their progress: they count although they are ignored.
+/// Files in which agents track their progress. They count even if git ignores them.
 const PROGRESS_FILES: &[&str] =
     &["implementation_plan.md", "prd.json", "progress.txt", "progress.md", "fix_plan.md", "IMPLEMENTATION_PLAN.md"];
 
-/// Looks at one work tree, again and again.
+/// Scans one work tree before and after each attempt.
 #[derive(Debug, Clone)]
 pub struct ChangeDetector {
     root: PathBuf,
-    /// What changes with every run and is no work.
+    /// Files that ralph itself changes in every run.
     excluded_paths: Vec<PathBuf>,
-    /// The contents of what was written before, by path.
+    /// Fingerprints of the files that earlier attempts wrote.
     known_contents: Arc<Mutex<HashMap<PathBuf, String>>>,
 }
 
-/// What a look saw; `None`: too much to say.
+/// The result of a scan, or `None` if the tree is too large or cannot be read.
 pub type TreeScan = Option<TreeListing>;
 
 #[derive(Debug, Default)]
 pub struct TreeListing {
     files: BTreeMap<PathBuf, FileStat>,
-    /// Where each repository stands, that of the root and those inside.
+    /// The HEAD of each repository: that of the root and nested ones.
     heads: BTreeMap<PathBuf, Option<String>>,
 }
 
@@ -53,12 +53,12 @@ struct FileStat {
 }
 
 impl FileStat {
-    fn from_metadata(about: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
-            kind_and_mode: about.mode(),
-            size: about.size(),
-            inode: about.ino(),
-            modified: (about.mtime(), about.mtime_nsec()),
+            kind_and_mode: metadata.mode(),
+            size: metadata.size(),
+            inode: metadata.ino(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
         }
     }
 }
@@ -67,21 +67,21 @@ impl ChangeDetector {
     #[must_use]
     pub fn for_project(project: &Project) -> Self {
         let notes = project.notes_file("");
-        let moving = [project.state_folder(), project.session_logs_folder()];
-        let excluded_paths = moving.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect();
+        let state_folders = [project.state_folder(), project.session_logs_folder()];
+        let excluded_paths = state_folders.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect();
         Self { root: project.root.clone(), excluded_paths, known_contents: Arc::default() }
     }
 
-    /// Looks at everything that is there now.
+    /// Lists all files with their metadata.
     #[must_use]
     pub fn scan_tree(&self) -> TreeScan {
-        let mut seen = TreeListing::default();
-        seen.heads.insert(PathBuf::new(), git::read_head_file(&self.root));
-        self.walk_folder(&self.root, &mut seen).ok()?;
-        (seen.files.len() <= MAX_SCANNED_FILES).then_some(seen)
+        let mut listing = TreeListing::default();
+        listing.heads.insert(PathBuf::new(), git::read_head_file(&self.root));
+        self.walk_folder(&self.root, &mut listing).ok()?;
+        (listing.files.len() <= MAX_SCANNED_FILES).then_some(listing)
     }
 
-    /// Tells whether something has changed since, where that can be told.
+    /// Returns whether something has changed since that scan, or `None` if that is unknown.
     #[must_use]
     pub fn has_changed_since(&self, before: &TreeScan) -> Option<bool> {
         let (before, now) = (before.as_ref()?, self.scan_tree()?);
@@ -92,14 +92,14 @@ impl ChangeDetector {
         if changed.is_empty() {
             return Some(false);
         }
-        let (accounts, others): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_progress_file(path));
+        let (progress_files, others): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_progress_file(path));
         let others = if others.is_empty() { others } else { git::exclude_ignored(&self.root, others).ok()? };
-        // Every one is looked at, so that all are known the next time.
-        let new: Vec<bool> = accounts.iter().chain(&others).map(|path| self.has_new_contents(path)).collect();
+        // All of them are fingerprinted, without a short circuit, so that the next scan knows their contents.
+        let new: Vec<bool> = progress_files.iter().chain(&others).map(|path| self.has_new_contents(path)).collect();
         Some(new.contains(&true))
     }
 
-    /// Tells whether a path that was written holds something else than when it was last written.
+    /// Returns whether a file that was written has other contents than after its last write.
     fn has_new_contents(&self, path: &Path) -> bool {
         let now = fingerprint_file(&self.root.join(path));
         let mut known = self.known_contents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,14 +126,14 @@ impl ChangeDetector {
                 }
                 continue;
             }
-            // What is gone again meanwhile was never there.
-            let Ok(about) = entry.metadata() else { continue };
-            if !about.is_dir() {
-                listing.files.insert(self.relative_path(&path), FileStat::from_metadata(&about));
+            // The file was removed during the scan.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if !metadata.is_dir() {
+                listing.files.insert(self.relative_path(&path), FileStat::from_metadata(&metadata));
             } else if !SKIPPED_FOLDERS.iter().any(|skipped| name == *skipped)
                 && !SKIPPED_FOLDER_MARKERS.iter().any(|mark| path.join(mark).exists())
             {
-                // A folder that nobody may read hides what is in it; it did so before.
+                // An unreadable folder is skipped in both scans.
                 let _ = self.walk_folder(&path, listing);
             }
         }
@@ -145,13 +145,13 @@ impl ChangeDetector {
     }
 }
 
-/// Looks again after an agent's work, without holding up the loop.
+/// Scans again after the attempt, on a blocking thread.
 pub async fn detect_change(detector: Option<ChangeDetector>, before: TreeScan) -> Option<bool> {
     let detector = detector?;
     tokio::task::spawn_blocking(move || detector.has_changed_since(&before)).await.ok().flatten()
 }
 
-/// Returns the paths that are new, gone, or not as they were.
+/// Returns the paths that were created, removed or changed.
 fn changed_paths(before: &BTreeMap<PathBuf, FileStat>, now: &BTreeMap<PathBuf, FileStat>) -> Vec<PathBuf> {
     let gone = before.keys().filter(|path| !now.contains_key(*path));
     let other = now.iter().filter(|(path, stat)| before.get(*path) != Some(stat)).map(|(path, _)| path);
@@ -159,19 +159,19 @@ fn changed_paths(before: &BTreeMap<PathBuf, FileStat>, now: &BTreeMap<PathBuf, F
 }
 
 fn is_progress_file(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| PROGRESS_FILES.iter().any(|account| name == *account))
+    path.file_name().is_some_and(|name| PROGRESS_FILES.iter().any(|file| name == *file))
 }
 
-/// Returns what a file holds and how, in short; `None` where it is gone, too large or no file.
+/// Returns a fingerprint of a file's contents and mode, or `None` if it is missing, too large or not a regular file.
 fn fingerprint_file(path: &Path) -> Option<String> {
-    let about = path.symlink_metadata().ok()?;
-    if about.is_symlink() {
+    let metadata = path.symlink_metadata().ok()?;
+    if metadata.is_symlink() {
         return Some(format!("link {}", fs::read_link(path).ok()?.display()));
     }
-    if !about.is_file() || about.len() >= MAX_HASHED_BYTES {
+    if !metadata.is_file() || metadata.len() >= MAX_HASHED_BYTES {
         return None;
     }
-    Some(format!("{:o} {}", about.mode(), digest::sha256_hex(fs::read(path).ok()?)))
+    Some(format!("{:o} {}", metadata.mode(), digest::sha256_hex(fs::read(path).ok()?)))
 }
 
 #[cfg(test)]
@@ -190,8 +190,8 @@ mod tests {
         fs::write(root.join(".gitignore"), "out/\nprd.json\n.ralph/state/\n").unwrap();
         commit_all(&root);
         let root = root.canonicalize().unwrap();
-        let movement = ChangeDetector::for_project(&Project::find_from(&root).unwrap());
-        ChangeFixture { _temp: temp, root, detector: movement }
+        let detector = ChangeDetector::for_project(&Project::find_from(&root).unwrap());
+        ChangeFixture { _temp: temp, root, detector }
     }
 
     fn detects_change(fixture: &ChangeFixture, work: impl FnOnce(&Path)) -> Option<bool> {
@@ -203,52 +203,48 @@ mod tests {
     // spec: L9
     #[test]
     fn files_commits_and_progress_files_are_changes() {
-        let ground = change_fixture();
-        assert_eq!(detects_change(&ground, |_| {}), Some(false));
-        assert_eq!(detects_change(&ground, |root| fs::write(root.join("new"), "1").unwrap()), Some(true));
-        assert_eq!(
-            detects_change(&ground, |root| drop(commit_all(root))),
-            Some(true),
-            "what was written before is committed"
-        );
-        assert_eq!(detects_change(&ground, |root| fs::remove_file(root.join("new")).unwrap()), Some(true));
-        assert_eq!(detects_change(&ground, |root| fs::write(root.join("prd.json"), "{}").unwrap()), Some(true));
+        let fixture = change_fixture();
+        assert_eq!(detects_change(&fixture, |_| {}), Some(false));
+        assert_eq!(detects_change(&fixture, |root| fs::write(root.join("new"), "1").unwrap()), Some(true));
+        assert_eq!(detects_change(&fixture, |root| drop(commit_all(root))), Some(true), "a commit alone is a change");
+        assert_eq!(detects_change(&fixture, |root| fs::remove_file(root.join("new")).unwrap()), Some(true));
+        assert_eq!(detects_change(&fixture, |root| fs::write(root.join("prd.json"), "{}").unwrap()), Some(true));
     }
 
     // spec: L9
     // fault: 90
     #[test]
-    fn by_products_and_our_own_state_are_not_changes() {
-        let ground = change_fixture();
-        assert_eq!(detects_change(&ground, |root| write_file(root, "out/cache", "1")), Some(false));
-        assert_eq!(detects_change(&ground, |root| write_file(root, ".ralph/state/runs/a/log", "1")), Some(false));
-        assert_eq!(detects_change(&ground, |root| write_file(root, "node_modules/a/index.js", "1")), Some(false));
-        write_file(&ground.root, "built/CACHEDIR.TAG", "1");
-        assert_eq!(detects_change(&ground, |root| write_file(root, "built/object", "1")), Some(false));
+    fn build_output_and_the_state_of_ralph_are_not_changes() {
+        let fixture = change_fixture();
+        assert_eq!(detects_change(&fixture, |root| write_file(root, "out/cache", "1")), Some(false));
+        assert_eq!(detects_change(&fixture, |root| write_file(root, ".ralph/state/runs/a/log", "1")), Some(false));
+        assert_eq!(detects_change(&fixture, |root| write_file(root, "node_modules/a/index.js", "1")), Some(false));
+        write_file(&fixture.root, "built/CACHEDIR.TAG", "1");
+        assert_eq!(detects_change(&fixture, |root| write_file(root, "built/object", "1")), Some(false));
     }
 
     // spec: L9
     // fault: 90
     #[test]
     fn a_file_rewritten_with_the_same_contents_is_not_a_change() {
-        let ground = change_fixture();
-        assert_eq!(detects_change(&ground, |root| write_file(root, "report", "same")), Some(true));
+        let fixture = change_fixture();
+        assert_eq!(detects_change(&fixture, |root| write_file(root, "report", "same")), Some(true));
         for _ in 0..3 {
-            assert_eq!(detects_change(&ground, |root| rewrite_file(root, "report", "same")), Some(false));
+            assert_eq!(detects_change(&fixture, |root| rewrite_file(root, "report", "same")), Some(false));
         }
-        assert_eq!(detects_change(&ground, |root| rewrite_file(root, "report", "else")), Some(true));
+        assert_eq!(detects_change(&fixture, |root| rewrite_file(root, "report", "else")), Some(true));
     }
 
     // spec: L9
     #[test]
     fn a_commit_in_a_nested_repository_is_a_change() {
-        let ground = change_fixture();
+        let fixture = change_fixture();
         let (_inner, inner) = new_repository();
-        fs::create_dir(ground.root.join("sub")).unwrap();
-        let sub = ground.root.join("sub/repo");
+        fs::create_dir(fixture.root.join("sub")).unwrap();
+        let sub = fixture.root.join("sub/repo");
         fs::rename(&inner, &sub).unwrap();
-        assert_eq!(detects_change(&ground, |_| drop(commit_all(&sub))), Some(true));
-        assert_eq!(detects_change(&ground, |_| {}), Some(false));
+        assert_eq!(detects_change(&fixture, |_| drop(commit_all(&sub))), Some(true));
+        assert_eq!(detects_change(&fixture, |_| {}), Some(false));
     }
 
     fn write_file(root: &Path, name: &str, text: &str) {
@@ -257,7 +253,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes a file anew, so that its time and its place on the disk are others.
+    /// Replaces a file, so that its modification time and inode change.
     fn rewrite_file(root: &Path, name: &str, text: &str) {
         fs::write(root.join("temporary"), text).unwrap();
         fs::rename(root.join("temporary"), root.join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! The one place where the engine reads the time. Within a run it never jumps: the wall clock is read once and
-//! carried on by the monotonic one. Time spent stopped by Ctrl-Z does not count for timers.
+//! The only place where the engine reads the time. Within a run it never jumps: the wall clock is read once, and the
+//! monotonic clock advances it. Time in which Ctrl-Z stopped the process does not count for timers.
 use std::time::{Duration, Instant, SystemTime};
 
 use ralph_core::event::UnixMillis;
@@ -18,42 +18,40 @@ impl Clock {
         Self { wall_start_ms, started: Instant::now(), stopped_time: Duration::ZERO }
     }
 
-    /// Returns the time for the record.
+    /// Returns the time to record in the journal.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
         let run = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         UnixMillis(self.wall_start_ms.saturating_add(run))
     }
 
-    /// Returns what the clock on the wall shows now. It may have been set meanwhile, and it goes on while the machine
-    /// sleeps.
+    /// Reads the wall clock. It may have been set since the last call, and it advances while the machine sleeps.
     #[must_use]
     pub fn wall_now() -> UnixMillis {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         UnixMillis(i64::try_from(wall.as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Returns the same in the user's time zone, for times of day.
+    /// Reads the wall clock in the user's time zone, to resolve times of day.
     #[must_use]
     pub fn local_now() -> jiff::Zoned {
         jiff::Zoned::now()
     }
 
-    /// Returns the time for the rules: it lags behind by the time that the process stood stopped, so that no limit
-    /// counts it.
+    /// Returns the time for the rules. It excludes the time in which the process was stopped, so that no limit counts it.
     #[must_use]
     pub fn active_now(&self) -> UnixMillis {
         let run = i64::try_from(self.active_elapsed().as_millis()).unwrap_or(i64::MAX);
         UnixMillis(self.wall_start_ms.saturating_add(run))
     }
 
-    /// Returns the time for timers: how long the process has run, without the time it stood stopped.
+    /// Returns how long this clock has run, without the time in which the process was stopped. Timers use it.
     #[must_use]
     pub fn active_elapsed(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.stopped_time)
     }
 
-    /// Runs something during which timers stand still.
+    /// Runs `stop` and excludes its duration from timers.
     pub fn while_stopped<T>(&mut self, stop: impl FnOnce() -> T) -> T {
         let before = Instant::now();
         let value = stop();
@@ -61,20 +59,20 @@ impl Clock {
         value
     }
 
-    /// Timers stood still from then until now.
+    /// Excludes the time since `before` from timers.
     pub fn add_stopped_since(&mut self, before: Instant) {
         self.stopped_time += before.elapsed();
     }
 }
 
-/// Returns dice for the rules.
+/// Returns a random number for the rules, which have no randomness themselves.
 #[must_use]
 pub fn random_number() -> u32 {
     let (_, random) = uuid::Uuid::new_v4().as_u64_pair();
     (random & u64::from(u32::MAX)) as u32
 }
 
-/// Returns an id for a new run. Ids sort by time; a clock from before 1970 makes the oldest ones.
+/// Returns an id for a new run. Ids sort by time; a clock before 1970 counts as 1970.
 #[must_use]
 pub fn new_run_id() -> String {
     run_id_at(SystemTime::now())
@@ -93,7 +91,7 @@ mod tests {
     // fault: 68
     // spec: L1
     #[test]
-    fn ids_of_runs_sort_by_time_and_a_clock_before_1970_makes_one_too() {
+    fn run_ids_sort_by_time_and_a_clock_before_1970_still_gives_one() {
         let second = Duration::from_secs(1);
         let times = [SystemTime::UNIX_EPOCH - second, SystemTime::UNIX_EPOCH + second, SystemTime::now()];
         let ids = times.map(run_id_at);

@@ -1,4 +1,4 @@
-//! What people and systems ask of a run: by signals to ralph itself, or through whoever drives several runs.
+//! Requests to a run from outside: signals to this process, or messages from the worker that drives several runs.
 use std::io;
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use super::suspend::SuspendRequest;
 use ralph_process::is_hangup_ignored;
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalRequest {
     Stop(StopSignal),
     /// Ctrl-Z.
     Suspend,
-    /// Somebody may have left an order in the store.
+    /// The store may have a new order.
     CheckOrders,
 }
 
-/// How often the store is looked at for orders whose nudge was lost.
+/// How often the store is polled for orders whose SIGURG was lost.
 const ORDER_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a run hears from outside.
+/// An event from outside the run.
 #[derive(Debug)]
 pub enum ControlEvent {
     Signal(SignalRequest),
-    /// The process will stand still, with all that it drives.
+    /// The process is about to be suspended with all its runs.
     Suspend(SuspendRequest),
-    /// Another worker has the task now: nothing more of this run may happen here.
+    /// Another worker has leased the task: this process must not continue the run.
     LeaseLost,
 }
 
-/// Where a run hears what is asked of it.
+/// Where a run receives control events from.
 pub enum ControlInput {
-    /// The process drives this run alone.
+    /// The process drives only this run.
     Signals(SignalStream),
-    /// Somebody drives it with others, and passes on what it must know.
+    /// A worker drives several runs and forwards events.
     Channel(mpsc::UnboundedReceiver<ControlEvent>),
 }
 
@@ -50,8 +50,8 @@ impl ControlInput {
     pub async fn next_event(&mut self) -> ControlEvent {
         match self {
             Self::Signals(signals) => ControlEvent::Signal(signals.next().await),
-            Self::Channel(passed) => match passed.recv().await {
-                Some(ask) => ask,
+            Self::Channel(events) => match events.recv().await {
+                Some(event) => event,
                 None => std::future::pending().await,
             },
         }
@@ -61,10 +61,10 @@ impl ControlInput {
 pub struct SignalStream {
     interrupt: Signal,
     terminate: Signal,
-    /// The terminal was closed. Nobody listens where that is no reason to stop (`nohup`, `--detach`).
+    /// The terminal was closed. `None` if the process ignores that (`nohup`, `--detach`).
     hangup: Option<Signal>,
     suspend: Signal,
-    /// Whoever leaves an order says so by this. Where nobody listens, it does nothing.
+    /// SIGURG: another process has stored an order. The signal is harmless to a process that does not handle it.
     nudge: Signal,
     order_poll: Interval,
 }
@@ -107,11 +107,11 @@ async fn recv_hangup(hangup: Option<&mut Signal>) -> Option<()> {
     }
 }
 
-/// Stops this whole process as Ctrl-Z would; returns when somebody continues it.
+/// Stops this whole process as Ctrl-Z would; returns when the process is continued.
 ///
-/// The signal goes to the calling thread, which therefore stands still before this returns. Sent to the process,
-/// another thread might take it, and this one would run on for a moment.
-#[expect(unsafe_code, reason = "no safe interface sends a signal to the own thread")]
+/// The signal goes to the calling thread, which therefore stops before this returns. If it went to the process, another
+/// thread might take it, and this one would run on for a moment.
+#[expect(unsafe_code, reason = "no safe interface sends a signal to the calling thread")]
 pub fn stop_own_process() {
     // SAFETY: raise has no preconditions, and SIGSTOP runs no code of ours.
     unsafe { libc::raise(libc::SIGSTOP) };

@@ -1,21 +1,21 @@
-//! What the loops of one worker have cost together, as it happens: while their agents are still at work.
+//! The total cost of one worker's runs, updated while their agents are still running.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::attempt::ModelSpend;
 
-/// Millionths of a dollar for each run that this worker drives or drove.
+/// The cost of each run of this worker, in millionths of a dollar.
 #[derive(Debug, Clone, Default)]
 pub struct CostLedger(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl CostLedger {
-    /// Opens the account of a run that has cost so much before this worker drove it.
+    /// Opens the account of a run. Spending before this worker drove the run does not count.
     #[must_use]
     pub fn open_account(&self, run: &str, spent_before: ModelSpend) -> CostAccount {
         CostAccount { ledger: self.clone(), run_id: run.to_owned(), cost_before: spent_before.cost_micros.unwrap_or(0) }
     }
 
-    /// Returns what all of them have cost.
+    /// Returns the cost of all runs.
     #[must_use]
     pub fn total_cost(&self) -> u64 {
         self.sum_costs(|_| true)
@@ -27,7 +27,7 @@ impl CostLedger {
     }
 }
 
-/// The part of one run in a ledger.
+/// The account of one run in a ledger.
 #[derive(Debug, Clone)]
 pub struct CostAccount {
     ledger: CostLedger,
@@ -36,15 +36,15 @@ pub struct CostAccount {
 }
 
 impl CostAccount {
-    /// The run has cost so much by now, with what it had cost before. What was once noted is never taken back.
+    /// Records the total spending of the run so far, including earlier workers. A recorded cost never decreases.
     pub fn record_spend(&self, spent: ModelSpend) {
         let cost = spent.cost_micros.unwrap_or(0).saturating_sub(self.cost_before);
         let mut costs = self.ledger.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let noted = costs.entry(self.run_id.clone()).or_default();
-        *noted = cost.max(*noted);
+        let recorded = costs.entry(self.run_id.clone()).or_default();
+        *recorded = cost.max(*recorded);
     }
 
-    /// Returns what the other runs have cost.
+    /// Returns the cost of the other runs.
     #[must_use]
     pub fn other_runs_spend(&self) -> ModelSpend {
         ModelSpend { cost_micros: Some(self.ledger.sum_costs(|run| run != self.run_id)), ..ModelSpend::default() }
@@ -72,10 +72,6 @@ mod tests {
             (spend_of_cost(7), spend_of_cost(5), 12)
         );
         old.record_spend(spend_of_cost(103));
-        assert_eq!(
-            new.other_runs_spend(),
-            spend_of_cost(7),
-            "an agent that tells less in the end has cost it all the same"
-        );
+        assert_eq!(new.other_runs_spend(), spend_of_cost(7), "a lower cost in a later report does not count");
     }
 }

@@ -1,4 +1,4 @@
-//! What reaches the driver from the tasks that it started.
+//! Messages to the driver from the tasks that it started.
 use ralph_core::attempt::{AttemptReport, ModelSpend};
 use ralph_core::baseline::BaselineTrial;
 use ralph_core::event::AttemptKey;
@@ -8,7 +8,7 @@ use ralph_core::seal::SealingResult;
 
 use ralph_agents::AgentEvent;
 
-/// News that the rules must hear; none is ever dropped.
+/// A message that the driver must handle. None is ever dropped.
 #[derive(Debug)]
 pub enum DriverMessage {
     ResultSeen(AttemptKey),
@@ -17,19 +17,19 @@ pub enum DriverMessage {
     RepeatingEnded(AttemptKey),
     HandshakeStarted(AttemptKey),
     HandshakeDone(AttemptKey),
-    /// The agent has used all that the run may use; this much in this attempt.
+    /// The agent has exhausted the budget; the spending is that of this attempt.
     Overspent(AttemptKey, ModelSpend),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
     Prepared(SealingResult, Vec<BaselineTrial>),
-    /// What the work tree holds that is verified next, or why nobody can tell.
+    /// A snapshot of the work tree that is verified next, or the reason why there is none.
     SnapshotTaken(Result<WorkTreeSnapshot, String>),
     Verified(AttemptKey, Evidence),
-    /// The task that watched this attempt, or its checks, panicked with these words.
+    /// The task that ran this attempt or its checks panicked with this message.
     Panicked(AttemptKey, String),
     Warning(String),
 }
 
-/// What people may see; dropped when the screen cannot follow.
+/// An update for the screen. Dropped if the screen is too slow.
 #[derive(Debug)]
 pub enum DisplayUpdate {
     Events(Vec<AgentEvent>),

@@ -1,4 +1,4 @@
-//! The hands of the driver: starts agents and checks as tasks and passes orders to whatever is running.
+//! Performs the effects that the rules decide: starts agents and checks as tasks, and sends commands to them.
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -29,7 +29,7 @@ use super::filter_process::FilterProcess;
 use super::judge_choice::JudgeChoice;
 use super::remaining_budget::RemainingBudget;
 use super::run_notes;
-use super::run_plan::{AgentChoice, OutputVisibility, PromptContext, RunPlan};
+use super::run_plan::{AgentChoice, AgentJob, OutputVisibility, PromptContext, RunPlan};
 use super::run_record::take_snapshot_blocking;
 use super::snapshots::AttemptSnapshots;
 use crate::verify::{
@@ -37,45 +37,45 @@ use crate::verify::{
 };
 use ralph_agents::replay_output::read_output_claim;
 use ralph_agents::{FilterError, GracefulSignal, PriorUsage, parser_for_format};
-use ralph_process::{JobCommand, JobSpec, Keeper, LogBudget, RawLog, TerminationSignal};
+use ralph_process::{JobCommand, Keeper, LogBudget, RawLog, TerminationSignal};
 use ralph_util::failpoints::{self, FailPoint};
 
-/// How long a tree may take to die.
+/// How long the processes of an agent may take to exit after a kill.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct EffectRunner {
     pub(super) plan: Arc<RunPlan>,
-    /// When the running agent was last heard.
+    /// When the running agent last printed something.
     pub(super) activity: ActivityClock,
-    /// When it was last heard to repeat a request that failed.
+    /// When it last reported that it retries a failed request.
     pub(super) retry_activity: ActivityClock,
     keeper: Keeper,
     log_budget: LogBudget,
     messages: mpsc::UnboundedSender<DriverMessage>,
     display_updates: mpsc::Sender<DisplayUpdate>,
     running: Option<RunningWork>,
-    /// The start that comes next, while it is being stored.
+    /// The next start, prepared while it is being stored.
     prepared_start: Option<PreparedStart>,
-    /// The agent at work: 0 is the preferred one, the fallbacks follow.
+    /// The current agent: 0 is the preferred one, the fallbacks follow.
     agent_number: u32,
-    /// What the run had used when the agent was started.
+    /// The spending of the run when the agent was started.
     pub(super) spent_before: ModelSpend,
-    /// What other runs have used of the budgets that this one shares.
+    /// The usage of the shared budgets by other runs.
     pub(super) others_used: Vec<BudgetUsage>,
-    /// Where the worker that drives this run counts what it costs.
+    /// The account in which the worker of this run counts its cost.
     pub(super) cost_account: Option<CostAccount>,
-    /// The variables without a value that were named already.
+    /// The variables without a value that were already reported.
     reported_variables: BTreeSet<String>,
     check_cache: CheckCache,
-    /// Looks whether the agent changes anything, where that matters.
+    /// Detects changes by the agent, if the policy needs that.
     change_detector: Option<ChangeDetector>,
-    /// The tree of ralph's own that it works in, where it does.
+    /// Saves the work after every attempt, if the run has a work tree that ralph created.
     snapshots: Option<AttemptSnapshots>,
-    /// The work tree before the agent's work.
+    /// The scan of the work tree before the attempt.
     tree_before: Option<JoinHandle<TreeScan>>,
-    /// The notes as they were when this iteration began.
+    /// The number of the iteration and the notes at its start.
     iteration_notes: (u32, String),
-    /// What the agent said last, and when.
+    /// The agent's final message in that attempt.
     last_final_text: Option<(AttemptKey, String)>,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct AgentStart {
     pub(super) agent: u32,
 }
 
-/// What an agent is told and how it is started, or why it cannot be.
+/// A prepared start, or the reason why the agent cannot be started.
 struct PreparedStart {
     key: AttemptKey,
     launch: Result<AgentLaunch, String>,
@@ -99,21 +99,22 @@ struct PreparedStart {
 struct AgentLaunch {
     prompt: String,
     session_request: SessionRequest,
-    job: (JobSpec, String),
+    job: AgentJob,
 }
 
-/// The one agent or check that is alive.
+/// The running agent, or the running checks.
 struct RunningWork {
     commands: mpsc::UnboundedSender<JobCommand>,
     abort_handle: AbortHandle,
-    /// Ends after the work.
+    /// Ends after the work, and reports a panic of it.
     panic_monitor: JoinHandle<()>,
 }
 
 impl EffectRunner {
     pub(super) fn new(
         plan: RunPlan,
-        (keeper, cost_account): (Keeper, Option<CostAccount>),
+        keeper: Keeper,
+        cost_account: Option<CostAccount>,
         messages: mpsc::UnboundedSender<DriverMessage>,
         display_updates: mpsc::Sender<DisplayUpdate>,
     ) -> Self {
@@ -146,24 +147,24 @@ impl EffectRunner {
 
     /// Prepares a start while it is being stored. Only reads: nothing is started.
     pub(super) fn prepare_start(&mut self, start: &AgentStart) {
-        self.tree_before = self.change_detector.clone().map(|movement| spawn_blocking(move || movement.scan_tree()));
+        self.tree_before = self.change_detector.clone().map(|detector| spawn_blocking(move || detector.scan_tree()));
         self.prepared_start = Some(PreparedStart { key: start.key, launch: self.build_launch(start) });
     }
 
     fn build_launch(&mut self, start: &AgentStart) -> Result<AgentLaunch, String> {
         let AgentStart { key, plan, nonce, guidance, session, agent } = start;
         self.read_notes(key.iteration);
-        let for_now = PromptContext { iteration: key.iteration, notes: &self.iteration_notes.1, guidance };
-        let ExpandedPrompt { text: prompt, unknown_variables: unknown } = self
+        let context = PromptContext { iteration: key.iteration, notes: &self.iteration_notes.1, guidance };
+        let ExpandedPrompt { text: prompt, unknown_variables } = self
             .plan
-            .render_prompt(plan, nonce.as_ref(), for_now)
+            .render_prompt(plan, nonce.as_ref(), context)
             .map_err(|error| format!("the prompt cannot be read: {error}"))?;
-        self.warn_unknown_variables(unknown);
+        self.warn_unknown_variables(unknown_variables);
         let choice = self.plan.agent_at(*agent);
-        let asked = choice.session_request(session.as_ref().map(|session| session.id.clone()));
-        let job = self.plan.build_agent_job(choice, &prompt, &asked);
-        let job = job.map_err(|error| format!("the agent's program cannot be found: {error}"))?;
-        Ok(AgentLaunch { prompt, session_request: asked, job })
+        let session_request = choice.session_request(session.as_ref().map(|session| session.id.clone()));
+        let job = self.plan.build_agent_job(choice, &prompt, &session_request);
+        let job = job.map_err(|error| format!("cannot find the agent's program: {error}"))?;
+        Ok(AgentLaunch { prompt, session_request, job })
     }
 
     pub(super) fn start_agent(&mut self, start: AgentStart) {
@@ -172,21 +173,23 @@ impl EffectRunner {
         }
         let AgentStart { key, nonce, session, agent, .. } = start;
         self.agent_number = agent;
-        let AgentLaunch { prompt, session_request: asked, job } =
+        let AgentLaunch { prompt, session_request, job } =
             match self.prepared_start.take().map(|prepared| prepared.launch) {
-                Some(Ok(told)) => told,
-                Some(Err(why)) => return self.report_not_started(key, why),
+                Some(Ok(launch)) => launch,
+                Some(Err(reason)) => return self.report_not_started(key, reason),
                 None => return,
             };
-        let spent = session.map(|session| session.spent);
+        let session_spend = session.map(|session| session.spent);
         (self.activity, self.retry_activity) = (ActivityClock::new(), ActivityClock::new());
-        let talk = self.plan.build_conversation(self.plan.agent_at(agent), &prompt, asked.resume_id.clone());
-        match self.attempt_io(key, (asked, spent), ClaimFinder::new(self.plan.claim_rules_with_nonce(nonce), &prompt)) {
+        let resume_id = session_request.resume_id.clone();
+        let conversation = self.plan.build_conversation(self.plan.agent_at(agent), &prompt, resume_id);
+        let finder = ClaimFinder::new(self.plan.claim_rules_with_nonce(nonce), &prompt);
+        match self.attempt_io(key, session_request, session_spend, finder) {
             Ok(mut io) => {
-                io.reader.parser().start_conversation(talk);
+                io.reader.parser().start_conversation(conversation);
                 self.launch_attempt(key, job, io);
             }
-            Err(error) => self.report_not_started(key, format!("a filter cannot be used: {error}")),
+            Err(error) => self.report_not_started(key, format!("cannot use a filter: {error}")),
         }
     }
 
@@ -197,14 +200,14 @@ impl EffectRunner {
         }
         let path = self.plan.project.notes_file(&self.plan.id);
         let text = run_notes::read_tail(&path).unwrap_or_else(|error| {
-            let text = format!("the notes {} cannot be read: {error}", path.display());
+            let text = format!("cannot read the notes {}: {error}", path.display());
             let _ = self.messages.send(DriverMessage::Warning(text));
             String::new()
         });
         self.iteration_notes = (iteration, text);
     }
 
-    /// Names variables that had no value, each once.
+    /// Warns about variables without a value, once for each.
     fn warn_unknown_variables(&mut self, unknown: Vec<String>) {
         let new: Vec<String> = unknown
             .into_iter()
@@ -212,56 +215,56 @@ impl EffectRunner {
             .map(|name| format!("${name}"))
             .collect();
         if !new.is_empty() {
-            let text = format!("variables of the prompt that have no value became empty: {}", new.join(", "));
+            let text = format!("variables in the prompt without a value are empty: {}", new.join(", "));
             let _ = self.messages.send(DriverMessage::Warning(text));
         }
     }
 
-    fn launch_attempt(&mut self, key: AttemptKey, job: (JobSpec, String), io: AttemptIo) {
+    fn launch_attempt(&mut self, key: AttemptKey, job: AgentJob, io: AttemptIo) {
         let AttemptKey { iteration, attempt } = key;
-        tracing::debug!(iteration, attempt, program = %job.0.program.display(), "starts the agent");
-        let (orders, received) = mpsc::unbounded_channel();
-        let (keeper, news) = (self.keeper.clone(), self.messages.clone());
-        let (change_detector, before) = (self.change_detector.clone(), self.tree_before.take());
+        tracing::debug!(iteration, attempt, program = %job.spec.program.display(), "starts the agent");
+        let (command_sender, commands) = mpsc::unbounded_channel();
+        let (keeper, messages) = (self.keeper.clone(), self.messages.clone());
+        let (change_detector, scan) = (self.change_detector.clone(), self.tree_before.take());
         let snapshots = self.snapshots.clone();
         let work = async move {
-            let before = match before {
-                Some(looking) => looking.await.ok().flatten(),
+            let tree_before = match scan {
+                Some(scan) => scan.await.ok().flatten(),
                 None => None,
             };
-            let mut report = attempt_runner::run_attempt(keeper, job, io, received).await;
-            report.has_moved = detect_change(change_detector, before).await;
-            let trouble = match snapshots {
-                Some(kept) => kept.save_after_attempt(key).await,
+            let mut report = attempt_runner::run_attempt(keeper, job, io, commands).await;
+            report.has_moved = detect_change(change_detector, tree_before).await;
+            let warning = match snapshots {
+                Some(snapshots) => snapshots.save_after_attempt(key).await,
                 None => None,
             };
-            trouble.into_iter().for_each(|trouble| drop(news.send(DriverMessage::Warning(trouble))));
-            let _ = news.send(DriverMessage::AttemptEnded(key, report));
+            warning.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
+            let _ = messages.send(DriverMessage::AttemptEnded(key, report));
         };
-        self.running = Some(self.spawn_work(key, orders, work));
+        self.running = Some(self.spawn_work(key, command_sender, work));
     }
 
-    /// Starts work in a task of its own. Should it panic, the rules hear of it: nobody waits for news of the dead.
+    /// Spawns the work as a task. A panic in it is reported to the rules, which would otherwise wait forever.
     fn spawn_work(
         &self,
         key: AttemptKey,
         commands: mpsc::UnboundedSender<JobCommand>,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> RunningWork {
-        let news = self.messages.clone();
+        let messages = self.messages.clone();
         let task = tokio::spawn(work);
-        let work = task.abort_handle();
-        let watch = tokio::spawn(async move {
+        let abort_handle = task.abort_handle();
+        let panic_monitor = tokio::spawn(async move {
             if let Err(error) = task.await
                 && let Ok(panic) = error.try_into_panic()
             {
-                let _ = news.send(DriverMessage::Panicked(key, panic_message(panic.as_ref())));
+                let _ = messages.send(DriverMessage::Panicked(key, panic_message(panic.as_ref())));
             }
         });
-        RunningWork { commands, abort_handle: work, panic_monitor: watch }
+        RunningWork { commands, abort_handle, panic_monitor }
     }
 
-    /// Tells the worker what the run has cost.
+    /// Records the spending of the run in the worker's ledger.
     pub(super) fn record_cost(&self, spent: ModelSpend) {
         if let Some(account) = &self.cost_account {
             account.record_spend(spent);
@@ -271,7 +274,8 @@ impl EffectRunner {
     fn attempt_io(
         &self,
         key: AttemptKey,
-        (session, spent): (SessionRequest, Option<ModelSpend>),
+        session_request: SessionRequest,
+        session_spend: Option<ModelSpend>,
         finder: ClaimFinder,
     ) -> Result<AttemptIo, FilterError> {
         let name = attempt_log_name(key);
@@ -279,7 +283,7 @@ impl EffectRunner {
             key,
             adapter: self.current_agent().adapter,
             format: self.current_agent().output_format(),
-            session_request: session,
+            session_request,
             remaining_budget: RemainingBudget::new(
                 &self.plan.policy,
                 self.spent_before,
@@ -287,7 +291,7 @@ impl EffectRunner {
                 self.cost_account.clone(),
             ),
             usage_file: self.plan.usage_file_path(self.current_agent()),
-            reader: self.output_reader(spent)?,
+            reader: self.output_reader(session_spend)?,
             display: self.display_filter()?,
             claim_finder: finder,
             stdout_log: self.raw_log(format!("{name}.ndjson")),
@@ -299,18 +303,18 @@ impl EffectRunner {
         })
     }
 
-    /// Returns the agent that works, or worked last.
+    /// Returns the agent of the current or last attempt.
     pub(super) fn current_agent(&self) -> &AgentChoice {
         self.plan.agent_at(self.agent_number)
     }
 
-    /// Prepares a log of the agent, which goes to the session log as well where there is one.
+    /// Returns a log of the agent's output, which is copied to the session log if there is one.
     fn raw_log(&self, name: String) -> RawLog {
         let folder = self.plan.project.run_folder(&self.plan.id);
         RawLog::new(folder.join(name), &self.log_budget).with_session_log(self.plan.session_log.clone())
     }
 
-    /// `spent` is what the session had used before, where one is resumed.
+    /// `session_spend` is the earlier usage of a resumed session.
     fn output_reader(&self, session_spend: Option<ModelSpend>) -> Result<AttemptOutputReader, FilterError> {
         let mut parser = parser_for_format(self.current_agent().output_format());
         match self.plan.visibility {
@@ -328,7 +332,7 @@ impl EffectRunner {
         })
     }
 
-    /// A filter for a display that nobody sees is not started.
+    /// Starts the display filter, unless the output is hidden.
     fn display_filter(&self) -> Result<Option<FilteredDisplay>, FilterError> {
         let filter = self.current_agent().display_filter()?;
         let filter = filter.filter(|_| self.plan.visibility == OutputVisibility::Shown);
@@ -344,23 +348,23 @@ impl EffectRunner {
         let _ = self.messages.send(DriverMessage::AttemptEnded(key, report));
     }
 
-    /// Remembers what an agent said last: it may be a claim that is verified.
+    /// Remembers the agent's final message: it may be a claim that is verified.
     pub(super) fn remember_final_text(&mut self, key: AttemptKey, report: &AttemptReport) {
         self.last_final_text = Some((key, report.reading.final_text.clone()));
     }
 
-    /// Returns what the agent claimed. A resumed run has not heard it, and reads it again.
+    /// Returns the agent's claim. A resumed run reads it again from the log.
     fn build_claim(&self, key: AttemptKey) -> SubmittedClaim {
         let name = format!("{}.ndjson", attempt_log_name(key));
         let output = self.plan.project.run_folder(&self.plan.id).join(name);
         let report = match &self.last_final_text {
-            Some((said, report)) if *said == key => report.clone(),
+            Some((attempt, report)) if *attempt == key => report.clone(),
             Some(_) | None => self.reread_final_text(&output),
         };
         SubmittedClaim { promise: self.plan.claim_rules.promise.as_str().to_owned(), report, output_file: output }
     }
 
-    /// What cannot be read was not said: nothing is proven by it.
+    /// Reads the final message from the log; empty if the log cannot be read, which proves nothing.
     fn reread_final_text(&self, output: &Path) -> String {
         let rules = self.plan.claim_rules.clone();
         let reading = File::open(output)
@@ -388,46 +392,46 @@ impl EffectRunner {
             criteria: self.plan.criteria.clone(),
             acceptance: self.plan.acceptance.clone(),
             duty: self.plan.policy.duty,
-            task_base: self.plan.own_worktree.as_ref().map(|place| place.worktree.base.clone()),
+            task_base: self.plan.own_worktree.as_ref().map(|assigned| assigned.worktree.base.clone()),
             sealer: self.plan.build_sealer(),
         }
     }
 
-    /// Runs the external checks once, and then seals: what they leave behind is no change of the agent's.
+    /// Runs the external checks once, and seals afterwards, so that their output does not count as a change by the agent.
     pub(super) fn start_preparation(&mut self, round: u32, baseline: BaselineMode) {
-        let verifier = self.check_context(round_log_name("baseline".to_owned(), round), SubmittedClaim::default());
-        let examiner = self.claim_verifier();
-        let (orders, received) = mpsc::unbounded_channel();
-        let news = self.messages.clone();
+        let context = self.check_context(round_log_name("baseline".to_owned(), round), SubmittedClaim::default());
+        let verifier = self.claim_verifier();
+        let (command_sender, commands) = mpsc::unbounded_channel();
+        let messages = self.messages.clone();
         let work = async move {
             failpoints::reach_fail_point(FailPoint::PrepareStarted);
-            let VerificationPreparation { sealing, baseline } = examiner.prepare(verifier, baseline, received).await;
-            let _ = news.send(DriverMessage::Prepared(sealing, baseline));
+            let VerificationPreparation { sealing, baseline } = verifier.prepare(context, baseline, commands).await;
+            let _ = messages.send(DriverMessage::Prepared(sealing, baseline));
         };
-        self.running = Some(self.spawn_work(AttemptKey::PREPARATION, orders, work));
+        self.running = Some(self.spawn_work(AttemptKey::PREPARATION, command_sender, work));
     }
 
     pub(super) fn start_checks(&mut self, key: AttemptKey, round: u32, seal: Option<Seal>) {
-        let verifier = self.check_context(round_log_name(attempt_log_name(key), round), self.build_claim(key));
-        let examiner = self.claim_verifier();
-        let (orders, received) = mpsc::unbounded_channel();
-        let news = self.messages.clone();
+        let context = self.check_context(round_log_name(attempt_log_name(key), round), self.build_claim(key));
+        let verifier = self.claim_verifier();
+        let (command_sender, commands) = mpsc::unbounded_channel();
+        let messages = self.messages.clone();
         let root = self.plan.project.root.clone();
         let isolation = self.plan.acceptance.isolation;
         let work = async move {
             failpoints::reach_fail_point(FailPoint::VerifyStarted);
-            let orders = &mut VerificationControl::new(received);
-            let evidence = match examiner.verify_seal(seal, orders).await {
+            let control = &mut VerificationControl::new(commands);
+            let evidence = match verifier.verify_seal(seal, control).await {
                 Err(broken) => broken,
                 Ok(unbroken) => {
-                    let seen = orders.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
-                    let _ = news.send(DriverMessage::SnapshotTaken(seen));
-                    unbroken.verify_claim(verifier, orders).await
+                    let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
+                    let _ = messages.send(DriverMessage::SnapshotTaken(taken));
+                    unbroken.verify_claim(context, control).await
                 }
             };
-            let _ = news.send(DriverMessage::Verified(key, evidence));
+            let _ = messages.send(DriverMessage::Verified(key, evidence));
         };
-        self.running = Some(self.spawn_work(key, orders, work));
+        self.running = Some(self.spawn_work(key, command_sender, work));
     }
 
     pub(super) fn stop_agent(&mut self) {
@@ -443,19 +447,18 @@ impl EffectRunner {
         self.send_command(JobCommand::Kill);
     }
 
-    /// Passes an order to whatever is running; tells whether something is.
-    pub(super) fn send_command(&mut self, order: JobCommand) -> bool {
-        self.running.as_ref().is_some_and(|running| running.commands.send(order).is_ok())
+    /// Sends a command to the running agent or checks. Returns whether something is running.
+    pub(super) fn send_command(&mut self, command: JobCommand) -> bool {
+        self.running.as_ref().is_some_and(|running| running.commands.send(command).is_ok())
     }
 
-    /// Leaves nothing running behind.
     pub(super) fn abort_running(&mut self) {
         if let Some(running) = self.running.take() {
             running.abort_handle.abort();
         }
     }
 
-    /// Kills whatever is running, because nothing of it can be recorded any more.
+    /// Kills the running agent or checks after an error, when their result can no longer be recorded.
     pub(super) async fn kill_and_wait(&mut self) {
         if let Some(running) = self.running.take() {
             let _ = running.commands.send(JobCommand::Kill);
@@ -465,10 +468,9 @@ impl EffectRunner {
     }
 }
 
-/// Returns what a panic said.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<String>().map(String::as_str);
-    message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without a word").to_owned()
+    message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }
 
 impl Drop for EffectRunner {
@@ -477,7 +479,7 @@ impl Drop for EffectRunner {
     }
 }
 
-/// Returns the name that the logs of an attempt begin with.
+/// Returns the common prefix of an attempt's log file names.
 #[must_use]
 pub fn attempt_log_name(key: AttemptKey) -> String {
     match key.attempt {
@@ -486,7 +488,7 @@ pub fn attempt_log_name(key: AttemptKey) -> String {
     }
 }
 
-/// Returns the name that the logs of checks begin with. Checks that run again leave the logs of the earlier ones.
+/// Returns the common prefix of the checks' log file names. Later rounds do not overwrite the logs of earlier ones.
 fn round_log_name(name: String, round: u32) -> String {
     match round {
         1 => name,

@@ -1,5 +1,5 @@
-//! What stands in an agent's way, as its own output tells it: errors, limits, requests that it repeats. Structured records
-//! come first, stderr second, and what the agent says in its own words never counts.
+//! Collects the failures that an agent reports: errors, rate limits, and requests that it retries. Structured records
+//! take precedence over stderr, and the agent's messages never count.
 use ralph_core::attempt::{AgentReportedError, AttemptEnding};
 use ralph_core::event::UnixMillis;
 
@@ -7,31 +7,31 @@ use super::clock::Clock;
 use ralph_agents::{AgentErrorKind, AgentEvent, LimitReset, is_lost_session_message, kind_from_stderr_line};
 use ralph_util::sanitize::sanitize_text;
 
-/// How much of the end of stderr can say why an agent failed. Some say why, and then how to call them.
+/// How many lines at the end of stderr are searched for the failure. Some agents print usage help after it.
 const MAX_STDERR_LINES: usize = 10;
 
-/// The troubles of one attempt so far.
+/// The failures of one attempt so far.
 #[derive(Debug, Default)]
 pub struct FailureCollector {
     /// The error that ended the attempt.
     fatal: Option<AgentReportedError>,
-    /// The last refusal since the agent got on.
+    /// The last rate limit since the agent made progress.
     rate_limit: Option<AgentReportedError>,
-    /// What the agent repeats requests over, and has not overcome.
+    /// The failure over which the agent retries requests.
     repeating: Option<AgentReportedError>,
 }
 
-/// What the attempt's report says of them.
+/// The failures as the attempt's report shows them.
 pub struct FailureSummary {
     pub failure: Option<AgentReportedError>,
     pub repeating: Option<AgentReportedError>,
 }
 
-/// What an event says of the agent's way.
+/// Whether an event shows that the agent retries a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetrySignal {
     NoRetry,
-    /// A request failed, and the agent will repeat it.
+    /// A request failed, and the agent will retry it.
     Retry,
 }
 
@@ -70,7 +70,7 @@ impl FailureCollector {
         RetrySignal::NoRetry
     }
 
-    /// The agent did something else than repeating requests.
+    /// Records that the agent did something other than retry.
     pub fn record_progress(&mut self) {
         (self.rate_limit, self.repeating) = (None, None);
     }
@@ -80,20 +80,20 @@ impl FailureCollector {
         self.repeating.is_some()
     }
 
-    /// Tells whether the session that was to be resumed is not there.
+    /// Returns whether the session to resume does not exist any more.
     #[must_use]
     pub fn is_session_lost(&self, stderr: &str) -> bool {
-        self.fatal.as_ref().is_some_and(|trouble| is_lost_session_message(&trouble.message))
+        self.fatal.as_ref().is_some_and(|failure| is_lost_session_message(&failure.message))
             || last_lines(stderr).any(is_lost_session_message)
     }
 
-    /// Returns what the report says. Where no record told why the agent failed, a limit does, or stderr.
+    /// Returns the failures for the report. If no record explains a failed exit, a rate limit or stderr does.
     #[must_use]
     pub fn summarize(self, ending: &AttemptEnding, stderr: &str) -> FailureSummary {
-        let Self { fatal, rate_limit: limit, repeating } = self;
+        let Self { fatal, rate_limit, repeating } = self;
         let has_failed = *ending != AttemptEnding::Exited { code: 0 };
-        let untold = || limit.or_else(|| find_rate_limit(stderr)).filter(|_| has_failed);
-        FailureSummary { failure: fatal.or_else(untold), repeating }
+        let inferred = || rate_limit.or_else(|| find_rate_limit(stderr)).filter(|_| has_failed);
+        FailureSummary { failure: fatal.or_else(inferred), repeating }
     }
 
     fn failure_from_error(&self, kind: AgentErrorKind, message: &str) -> AgentReportedError {
@@ -106,7 +106,7 @@ fn new_failure(kind: AgentErrorKind, message: &str, reset_at: Option<UnixMillis>
     AgentReportedError { kind, message: sanitize_text(message), reset_at }
 }
 
-/// Tells whether an agent that reports this, and goes on, will ask the same again.
+/// Returns whether an agent that reports this error, and continues, will retry the request.
 fn is_retried_by_agent(kind: AgentErrorKind) -> bool {
     match kind {
         AgentErrorKind::RateLimit | AgentErrorKind::Network | AgentErrorKind::Overloaded => true,
@@ -120,13 +120,13 @@ fn is_retried_by_agent(kind: AgentErrorKind) -> bool {
     }
 }
 
-/// Returns the limit that the end of stderr tells of.
+/// Returns the rate limit that the end of stderr reports.
 fn find_rate_limit(stderr: &str) -> Option<AgentReportedError> {
     let line = last_lines(stderr).find(|line| kind_from_stderr_line(line) == AgentErrorKind::RateLimit)?;
     Some(new_failure(AgentErrorKind::RateLimit, line, reset_time(&LimitReset::parse_message(line))))
 }
 
-/// Returns when a limit ends that was told just now.
+/// Returns when a limit that was reported just now ends.
 fn reset_time(reset: &LimitReset) -> Option<UnixMillis> {
     let seconds = reset.resolve_timestamp(&Clock::local_now())?;
     Some(UnixMillis(seconds.saturating_mul(1_000)))
@@ -160,11 +160,11 @@ mod tests {
     }
 
     fn failures_after(events: &[AgentEvent]) -> FailureCollector {
-        let mut troubles = FailureCollector::default();
+        let mut failures = FailureCollector::default();
         for event in events {
-            troubles.record_event(event);
+            failures.record_event(event);
         }
-        troubles
+        failures
     }
 
     const EXIT_CODE_ONE: AttemptEnding = AttemptEnding::Exited { code: 1 };
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn stderr_reports_a_rate_limit_only_if_no_record_says_why_the_agent_failed() {
         let stderr = "starting\nError: 429 Too Many Requests\n  at x\n";
-        let kind = |troubles: FailureCollector, ending: &AttemptEnding| {
-            troubles.summarize(ending, stderr).failure.map(|trouble| trouble.kind)
+        let kind = |failures: FailureCollector, ending: &AttemptEnding| {
+            failures.summarize(ending, stderr).failure.map(|failure| failure.kind)
         };
         assert_eq!(kind(failures_after(&[]), &EXIT_CODE_ONE), Some(AgentErrorKind::RateLimit));
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
     // spec: L6
     // fault: 87
     #[test]
-    fn the_agents_own_words_are_not_a_rate_limit() {
+    fn text_of_the_agent_is_not_a_rate_limit() {
         assert!(failures_after(&[text_event()]).summarize(&EXIT_CODE_ONE, "").failure.is_none());
     }
 

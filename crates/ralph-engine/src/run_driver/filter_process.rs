@@ -1,5 +1,5 @@
-//! A filter of the user's in a process of its own. It may run for ever, take all memory or overflow its stack:
-//! whatever it does, the driver stays free, and a filter that breaks is given up with its reason.
+//! Runs a filter of the user in a separate process. It may loop forever, exhaust its memory or overflow its stack
+//! without blocking the driver; a filter that breaks is stopped, and the reason is reported.
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,22 +13,21 @@ use tokio::time::Instant;
 use ralph_agents::{FILTER_MEMORY_MB, FILTER_SUBCOMMAND, FilterOutput};
 use ralph_process::{Job, JobExit, JobSpec, Keeper, StdinSource};
 
-/// How long a filter may think about one line.
+/// How long a filter may take for one line.
 const LINE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the filter's process says when it dies is short.
 const MAX_STDERR_BYTES: u64 = 4_096;
 
-/// What comes from a filter.
+/// A message from a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FilterAnswer {
     /// The answers for the next lines.
     Lines(Vec<FilterOutput>),
-    /// The filter is given up; no further line is answered.
+    /// The filter was stopped for this reason; no further line is answered.
     Broken(String),
 }
 
-/// Our side of a filter. Dropping it ends the filter.
+/// A running filter. Dropping it ends the process.
 pub(super) struct FilterProcess {
     /// `None` when no more lines follow.
     lines: Option<UnboundedSender<Vec<u8>>>,
@@ -36,35 +35,35 @@ pub(super) struct FilterProcess {
 }
 
 impl FilterProcess {
-    /// Starts the filter. That it could not start is its first answer.
+    /// Starts the filter. If it cannot start, its first answer says so.
     pub(super) fn start(keeper: Keeper, run_id: &str, expression: &str) -> Self {
-        let (lines, asked) = unbounded_channel();
+        let (lines, requests) = unbounded_channel();
         let (answer, answers) = unbounded_channel();
         let spec = filter_job_spec(run_id, expression);
         tokio::spawn(async move {
             tokio::select! {
-                why = run_filter(&keeper, spec, asked, &answer) => {
-                    if let Err(why) = why {
-                        // Nobody listens any more: fine.
-                        let _ = answer.send(FilterAnswer::Broken(why));
+                result = run_filter(&keeper, spec, requests, &answer) => {
+                    if let Err(reason) = result {
+                        // The receiver may have been dropped.
+                        let _ = answer.send(FilterAnswer::Broken(reason));
                     }
                 }
-                // Nobody waits for answers: dropping the job kills it.
+                // The receiver was dropped: dropping the job kills it.
                 () = answer.closed() => {}
             }
         });
         Self { lines: Some(lines), answers }
     }
 
-    /// Asks for the answers to these whole lines.
+    /// Sends whole lines to the filter.
     pub(super) fn send_lines(&self, lines: Vec<u8>) {
-        if let Some(asked) = self.lines.as_ref().filter(|_| !lines.is_empty()) {
-            // A filter that broke has said so.
-            let _ = asked.send(lines);
+        if let Some(sender) = self.lines.as_ref().filter(|_| !lines.is_empty()) {
+            // A filter that broke has reported that in an answer.
+            let _ = sender.send(lines);
         }
     }
 
-    /// Says that no more lines follow.
+    /// Closes the input: no more lines follow.
     pub(super) fn close_input(&mut self) {
         self.lines = None;
     }
@@ -75,7 +74,7 @@ impl FilterProcess {
     }
 }
 
-/// The filter sees its lines and nothing else: no environment, no folder of the user's.
+/// Returns how the filter is started: without environment, in the root folder, so that it sees only its input.
 fn filter_job_spec(run_id: &str, expression: &str) -> io::Result<JobSpec> {
     Ok(JobSpec {
         program: own_binary()?,
@@ -89,7 +88,7 @@ fn filter_job_spec(run_id: &str, expression: &str) -> io::Result<JobSpec> {
     })
 }
 
-/// The file that runs, even where another one has its name by now.
+/// Returns the running executable, even if the file at its path was replaced.
 fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
@@ -100,7 +99,7 @@ async fn run_filter(
     requests: UnboundedReceiver<Vec<u8>>,
     answers: &UnboundedSender<FilterAnswer>,
 ) -> Result<(), String> {
-    let not_started = |error: &dyn std::error::Error| format!("it cannot be started: {error}");
+    let not_started = |error: &dyn std::error::Error| format!("cannot start it: {error}");
     let spec = spec.map_err(|error| not_started(&error))?;
     let mut job = keeper.spawn(spec).await.map_err(|error| not_started(&error))?;
     let pipes = FilterPipes::open(&mut job, requests).map_err(|error| not_started(&error))?;
@@ -118,7 +117,7 @@ async fn run_filter(
     }
 }
 
-/// How the work of a filter ended.
+/// How a filter ended.
 enum FilterEnd {
     AllAnswered,
     TimedOut,
@@ -128,62 +127,59 @@ enum FilterEnd {
 struct FilterPipes {
     input: Option<Sender>,
     output: Receiver,
-    /// What was read and is no whole answer yet.
+    /// Output that is not a whole answer yet.
     partial_output: Vec<u8>,
     requests: UnboundedReceiver<Vec<u8>>,
-    /// What is being written, and how much of it has been.
     pending_input: Vec<u8>,
+    /// How much of `pending_input` has been written.
     written_bytes: usize,
-    /// Lines without an answer, and since when the next one is waited for.
     unanswered_lines: usize,
+    /// Since when the next answer is awaited.
     waiting_since: Instant,
 }
 
 impl FilterPipes {
     fn open(job: &mut Job, requests: UnboundedReceiver<Vec<u8>>) -> io::Result<Self> {
-        let inlet = job.stdin.take().map(Sender::from_owned_fd).transpose()?;
-        let outlet = Receiver::from_owned_fd(job.stdout.try_clone()?)?;
-        let (read, lines, since) = (Vec::new(), Vec::new(), Instant::now());
         Ok(Self {
-            input: inlet,
-            output: outlet,
-            partial_output: read,
+            input: job.stdin.take().map(Sender::from_owned_fd).transpose()?,
+            output: Receiver::from_owned_fd(job.stdout.try_clone()?)?,
+            partial_output: Vec::new(),
             requests,
-            pending_input: lines,
+            pending_input: Vec::new(),
             written_bytes: 0,
             unanswered_lines: 0,
-            waiting_since: since,
+            waiting_since: Instant::now(),
         })
     }
 
-    /// Moves lines in and answers out, until there are no more or the filter breaks.
+    /// Writes lines and reads answers until the input is closed and answered, or the filter breaks.
     async fn exchange_lines(mut self, answer: &UnboundedSender<FilterAnswer>) -> FilterEnd {
         loop {
             let rest = self.pending_input.get(self.written_bytes..).unwrap_or_default();
             tokio::select! {
-                // An answer that is there counts, however late we look.
+                // An answer that has arrived counts, even if the timeout has passed too.
                 biased;
                 count = self.output.read_buf(&mut self.partial_output) => match count {
                     Ok(0) | Err(_) if self.input.is_none() && self.unanswered_lines == 0 => return FilterEnd::AllAnswered,
                     Ok(0) | Err(_) => return FilterEnd::Died,
                     Ok(_) => match self.take_whole_answers() {
-                        Some(said) if said.is_empty() => {}
-                        Some(said) => drop(answer.send(FilterAnswer::Lines(said))),
+                        Some(outputs) if outputs.is_empty() => {}
+                        Some(outputs) => drop(answer.send(FilterAnswer::Lines(outputs))),
                         None => return FilterEnd::Died,
                     },
                 },
                 () = tokio::time::sleep_until(self.waiting_since + LINE_TIMEOUT), if self.unanswered_lines > 0 => return FilterEnd::TimedOut,
                 written = write_lines(self.input.as_mut(), rest), if !rest.is_empty() => match written {
                     Ok(count) => self.written_bytes += count,
-                    // It has ended; the end of its output tells why.
+                    // The filter has exited; the end of its output is handled above.
                     Err(_) => self.stop_writing(),
                 },
-                asked = self.requests.recv(), if rest.is_empty() && self.input.is_some() => self.queue_lines(asked),
+                lines = self.requests.recv(), if rest.is_empty() && self.input.is_some() => self.queue_lines(lines),
             }
         }
     }
 
-    /// Takes the whole answers out of what was read; `None` where one is no answer.
+    /// Removes the whole answers from the output that was read; `None` if one of them is malformed.
     fn take_whole_answers(&mut self) -> Option<Vec<FilterOutput>> {
         let Some(end) = memchr::memrchr(b'\n', &self.partial_output) else { return Some(Vec::new()) };
         let rest = self.partial_output.split_off(end + 1);
@@ -195,8 +191,8 @@ impl FilterPipes {
         answers
     }
 
-    fn queue_lines(&mut self, asked: Option<Vec<u8>>) {
-        let Some(lines) = asked else { return self.stop_writing() };
+    fn queue_lines(&mut self, lines: Option<Vec<u8>>) {
+        let Some(lines) = lines else { return self.stop_writing() };
         if self.unanswered_lines == 0 {
             self.waiting_since = Instant::now();
         }
@@ -210,14 +206,14 @@ impl FilterPipes {
     }
 }
 
-async fn write_lines(inlet: Option<&mut Sender>, lines: &[u8]) -> io::Result<usize> {
-    match inlet {
-        Some(inlet) => inlet.write(lines).await,
+async fn write_lines(input: Option<&mut Sender>, lines: &[u8]) -> io::Result<usize> {
+    match input {
+        Some(input) => input.write(lines).await,
         None => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
 
-/// Says why the filter's process ended.
+/// Returns why the filter's process exited.
 async fn describe_exit(mut job: Job) -> String {
     let exit = job.completion.wait_for_exit().await;
     job.completion.wait_until_gone().await;
@@ -226,11 +222,11 @@ async fn describe_exit(mut job: Job) -> String {
         return format!("it needs more than {FILTER_MEMORY_MB} MB of memory");
     }
     if stderr.contains("overflowed its stack") {
-        return "it calls itself too deeply".to_owned();
+        return "its recursion is too deep".to_owned();
     }
     match exit {
-        JobExit::Code(code) => format!("its process ended with exit code {code}"),
-        JobExit::Signal(signal) => format!("its process was ended by signal {signal}"),
+        JobExit::Code(code) => format!("its process exited with code {code}"),
+        JobExit::Signal(signal) => format!("its process was killed by signal {signal}"),
         JobExit::SupervisorDied => "its process was killed".to_owned(),
         JobExit::OverMemory { .. } => format!("it needs more than {FILTER_MEMORY_MB} MB of memory"),
     }
@@ -239,7 +235,7 @@ async fn describe_exit(mut job: Job) -> String {
 async fn read_stderr(stderr: OwnedFd) -> String {
     let mut bytes = Vec::new();
     if let Ok(pipe) = Receiver::from_owned_fd(stderr) {
-        // What cannot be read is not told.
+        // After a read error the message stays incomplete.
         let _ = pipe.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,4 +1,4 @@
-//! The judge of a run: chosen before it starts, stored with it, and asked by the verifiers.
+//! The judge of a run: chosen before the run starts, stored with it, and queried by the verifiers.
 use std::time::Duration;
 
 use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy};
@@ -12,21 +12,21 @@ pub struct JudgeChoice {
     pub provider: JudgeProvider,
     pub on_error: JudgeErrorPolicy,
     pub timeout: Duration,
-    /// The commit that the work began from, or the empty tree.
+    /// The commit that the work starts from, or the empty tree.
     pub base_commit: String,
 }
 
-/// Who judges.
+/// An agent or an HTTP API.
 pub enum JudgeProvider {
     Agent(Box<AgentChoice>),
     Api { endpoint: JudgeEndpoint, model: Option<String> },
 }
 
 impl JudgeChoice {
-    /// Returns the judge as the verifiers know it.
+    /// Converts it into the judge that the verifiers use.
     #[must_use]
     pub fn to_judge(&self) -> ClaimJudge {
-        let (name, asked, model) = match &self.provider {
+        let (name, connection, model) = match &self.provider {
             JudgeProvider::Agent(agent) => {
                 (agent.name.clone(), JudgeConnection::Agent(to_judge_agent(agent)), agent.model.clone())
             }
@@ -35,7 +35,7 @@ impl JudgeChoice {
             }
         };
         let (on_error, timeout, base) = (self.on_error, self.timeout, self.base_commit.clone());
-        ClaimJudge { name, connection: asked, model, on_error, timeout, base }
+        ClaimJudge { name, connection, model, on_error, timeout, base }
     }
 }
 
@@ -86,7 +86,7 @@ impl StoredJudge {
         }
     }
 
-    /// Returns the judge again. `again` does the same for an agent.
+    /// Restores the judge. `restore_agent` restores a stored agent.
     pub fn into_choice<E>(
         self,
         restore_agent: impl FnOnce(StoredAgent) -> Result<AgentChoice, E>,

@@ -1,5 +1,5 @@
-//! The process driver: it turns what happens into events, lets the rules decide, stores the decision, and then
-//! does what was decided. It decides nothing itself.
+//! The process driver: turns what happens into events, lets the rules decide, stores the decision, and then performs its
+//! effects. It decides nothing itself.
 mod activity_clock;
 mod agent_listener;
 mod attempt_conversions;
@@ -43,7 +43,7 @@ pub use prompt_template::{PromptTemplate, read_text_file};
 pub use run_notes::NOTES_ENV_VAR;
 pub use run_observer::{JournalPosition, RunObserver};
 pub use run_plan::{
-    AgentChoice, GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, PromptSource, RunPlan, STAGE_RUN_KIND,
+    AgentChoice, AgentJob, GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, PromptSource, RunPlan, STAGE_RUN_KIND,
     TaskStage, read_bounded_prompt, session_log_bytes,
 };
 pub use run_resources::{RunLease, RunResources, WorktreeLock};

@@ -1,4 +1,4 @@
-//! The loop of the driver: one `select!`, one linear stream of events, and for each a step (`decide.rs`).
+//! The event loop of the driver: one `select!` that yields a linear stream of events, and a step for each (`step_runner.rs`).
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,48 +29,48 @@ use ralph_process::JobCommand;
 use ralph_store::{FIRST_FENCE, PendingCommand, Store, StoreError, StoredRun};
 use ralph_util::failpoints::{self, FailPoint};
 
-/// What stops the engine itself. The run then ends without a result, and can be looked at.
+/// An error of the engine itself. The run then ends without a result and can be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Lock(#[from] LockError),
-    #[error("the settings of the run cannot be stored: is there a path that is not UTF-8?")]
+    #[error("cannot store the settings of the run: a path may not be UTF-8")]
     RunSpec { source: serde_json::Error },
-    #[error("the folder {} for the logs of the run cannot be made", path.display())]
+    #[error("cannot create the state folder {}", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("the notes {} of the run cannot be made", path.display())]
+    #[error("cannot create the notes file {}", path.display())]
     Notes { path: PathBuf, source: io::Error },
-    #[error("the workspace {} is gone, and the record of the run with it", root.display())]
+    #[error("the workspace {} was removed, and with it the record of the run", root.display())]
     Workspace { root: PathBuf },
-    #[error("signals cannot be received")]
+    #[error("cannot receive signals")]
     Signals { source: io::Error },
 }
 
-/// How often the clock on the wall is looked at while a run waits by it.
+/// How often the wall clock is read while a run waits for a rate limit.
 const WALL_CLOCK_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long it takes until something is stored again that could not be because others were writing.
+/// The delay before a write to a busy database is retried.
 const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Where a run begins.
+/// How a run starts.
 pub enum StartMode {
     New,
-    /// Where another process left it. A pause stays one.
+    /// Continues where another process was stopped. A paused run stays paused.
     Recovered(Box<ResumedRun>),
-    /// The same, at a person's wish: a pause is over.
+    /// The same at a person's request, which ends a pause.
     Resumed(Box<ResumedRun>),
 }
 
-/// A run as its last engine left it, taken over.
+/// A stored run that this process has taken over.
 pub struct ResumedRun {
     pub stored_run: StoredRun,
-    /// What is not as it was then.
+    /// Descriptions of what has changed since the run started.
     pub changes: Vec<String>,
 }
 
-/// Runs a loop to its outcome. After an error the store is left as it lies: whoever owns it abandons it.
+/// Runs a loop to its outcome. After an error the store is left unchanged.
 pub async fn run_loop(
     plan: RunPlan,
     start_mode: StartMode,
@@ -84,8 +84,8 @@ pub async fn run_loop(
         StartMode::Recovered(_) | StartMode::Resumed(_) => None,
     };
     let stage = plan.stage.clone();
-    let (news_in, news) = mpsc::unbounded_channel();
-    let (shown_in, shown) = mpsc::channel(32);
+    let (message_sender, messages) = mpsc::unbounded_channel();
+    let (update_sender, display_updates) = mpsc::channel(32);
     let driver = ProcessDriver {
         state: LoopState::new(plan.policy.clone()),
         record: RunRecord::for_plan(&plan),
@@ -93,13 +93,13 @@ pub async fn run_loop(
         timers: TimerQueue::default(),
         next_seq: 1,
         fence: FIRST_FENCE,
-        effects: EffectRunner::new(plan, (resources.keeper, resources.cost_account), news_in, shown_in),
+        effects: EffectRunner::new(plan, resources.keeper, resources.cost_account, message_sender, update_sender),
         store: &resources.store,
         lease: resources.lease,
         control: resources.control,
         observer,
     };
-    let ended = driver.run(DriverChannels { messages: news, display_updates: shown }, start_mode).await?;
+    let ended = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
     if let Some(diff_base) = diff_base
         && has_task_lease(&resources.store, stage.as_ref()).await
     {
@@ -108,15 +108,16 @@ pub async fn run_loop(
     Ok(ended)
 }
 
-/// Tells whether nobody has taken the task of a stage from us: what lies in its tree would not be what we left there.
+/// Returns whether this process still holds the lease of the stage's task. Otherwise another worker may have changed the
+/// work tree.
 async fn has_task_lease(store: &Store, stage: Option<&TaskStage>) -> bool {
-    let Some((task, lease)) = stage.and_then(|stage| Some((&stage.task, stage.lease_fence?))) else {
+    let Some((task, fence)) = stage.and_then(|stage| Some((&stage.task, stage.lease_fence?))) else {
         return true;
     };
-    store.task_ownership(task).await.is_ok_and(|claim| claim.is_some_and(|owned| owned.fence == lease))
+    store.task_ownership(task).await.is_ok_and(|ownership| ownership.is_some_and(|owned| owned.fence == fence))
 }
 
-/// What happens to a run by itself.
+/// The channels from the tasks of the run to the driver.
 struct DriverChannels {
     messages: mpsc::UnboundedReceiver<DriverMessage>,
     display_updates: mpsc::Receiver<DisplayUpdate>,
@@ -151,9 +152,9 @@ impl ProcessDriver<'_> {
     async fn begin_run(&mut self, start_mode: StartMode) -> Result<(), EngineError> {
         match start_mode {
             StartMode::New => self.start_new_run().await,
-            StartMode::Recovered(left) => self.resume_run(left).await,
-            StartMode::Resumed(left) => {
-                self.resume_run(left).await?;
+            StartMode::Recovered(resumed) => self.resume_run(resumed).await,
+            StartMode::Resumed(resumed) => {
+                self.resume_run(resumed).await?;
                 self.apply_event(EventKind::Ordered { order: control_command::ControlCommand::Resume }).await
             }
         }
@@ -166,18 +167,18 @@ impl ProcessDriver<'_> {
             }
             let due = self.next_wakeup();
             tokio::select! {
-                ask = self.control.next_event() => self.handle_control_event(ask).await?,
-                Some(news) = channels.messages.recv() => {
+                event = self.control.next_event() => self.handle_control_event(event).await?,
+                Some(message) = channels.messages.recv() => {
                     self.drain_display_updates(&mut channels.display_updates);
-                    self.handle_message(news).await?;
+                    self.handle_message(message).await?;
                 }
-                Some(shown) = channels.display_updates.recv() => self.show_update(&shown),
+                Some(update) = channels.display_updates.recv() => self.show_update(&update),
                 () = sleep_until_due(due) => self.handle_due_timer().await?,
             }
         }
     }
 
-    /// Returns when a timer has to be looked at. Who waits by the clock on the wall looks at it now and then.
+    /// Returns how long to sleep until the next timer is due. A wait for a rate limit also polls the wall clock.
     fn next_wakeup(&self) -> Option<Duration> {
         let due = self.timers.next_due().map(|due| due.saturating_sub(self.clock.active_elapsed()));
         match &self.state.phase {
@@ -195,7 +196,7 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// Stores the run with its first step. What was asked of its task before comes first.
+    /// Stores the run with its first step. Orders that wait for its task are applied first.
     async fn start_new_run(&mut self) -> Result<(), EngineError> {
         let settings = RunSpec::from_plan(&self.effects.plan).to_stored_json();
         let settings = settings.map_err(|source| EngineError::RunSpec { source })?;
@@ -206,23 +207,23 @@ impl ProcessDriver<'_> {
         self.run_step(StepInput::for_new_run(settings, waiting)).await
     }
 
-    /// Goes on where another process was stopped.
+    /// Continues where another process was stopped.
     async fn resume_run(&mut self, resumed: Box<ResumedRun>) -> Result<(), EngineError> {
-        let ResumedRun { stored_run: stored, changes: changed } = *resumed;
+        let ResumedRun { stored_run: stored, changes } = *resumed;
         (self.state, self.next_seq, self.fence) = (stored.state, stored.fact_count + 1, stored.fence);
         self.record.replay_stored_facts(self.store, &self.effects.plan.id).await?;
         let waiting = self.waiting_orders().await?;
-        self.run_step(StepInput::for_recovery(changed, waiting)).await?;
+        self.run_step(StepInput::for_recovery(changes, waiting)).await?;
         self.apply_waiting_orders().await
     }
 
-    /// Takes the orders that wait for this run, one after the other.
+    /// Applies the orders that wait for this run, one after the other.
     async fn apply_waiting_orders(&mut self) -> Result<(), EngineError> {
-        // Who cannot read them now looks again soon; a store that is lost is noticed with the next write.
-        for waiting in self.waiting_orders().await.unwrap_or_default() {
-            let was_told = self.state.phase.next_signal_kills();
-            self.run_step(StepInput::from_order(waiting)).await?;
-            self.report_grace_once(was_told);
+        // After a read error the next poll tries again; the next write reports a lost store.
+        for order in self.waiting_orders().await.unwrap_or_default() {
+            let was_reported = self.state.phase.next_signal_kills();
+            self.run_step(StepInput::from_order(order)).await?;
+            self.report_grace_once(was_reported);
         }
         Ok(())
     }
@@ -240,8 +241,8 @@ impl ProcessDriver<'_> {
                 Ok(())
             }
             ControlEvent::Signal(SignalRequest::CheckOrders) => self.apply_waiting_orders().await,
-            ControlEvent::Suspend(halt) => {
-                self.hold_during_suspend(halt).await;
+            ControlEvent::Suspend(request) => {
+                self.hold_during_suspend(request).await;
                 Ok(())
             }
             ControlEvent::LeaseLost => {
@@ -250,53 +251,53 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// Others write to the store all the time. Tells whether to try again: not for somebody who wants a stop, because nothing
-    /// can be recorded.
+    /// Waits before a write to a busy database is retried. Returns false after a stop or a lost lease, because nothing can be
+    /// recorded.
     pub(super) async fn wait_before_retry(&mut self) -> bool {
         loop {
             match tokio::time::timeout(BUSY_RETRY_DELAY, self.control.next_event()).await {
                 Err(_) => return true,
                 Ok(ControlEvent::Signal(SignalRequest::Stop(_)) | ControlEvent::LeaseLost) => return false,
                 Ok(ControlEvent::Signal(SignalRequest::Suspend)) => self.suspend_process().await,
-                Ok(ControlEvent::Suspend(halt)) => self.hold_during_suspend(halt).await,
-                // It comes again.
+                Ok(ControlEvent::Suspend(request)) => self.hold_during_suspend(request).await,
+                // The next poll checks again.
                 Ok(ControlEvent::Signal(SignalRequest::CheckOrders)) => {}
             }
         }
     }
 
     async fn handle_stop_signal(&mut self, signal: StopSignal) -> Result<(), EngineError> {
-        let was_told = self.state.phase.next_signal_kills();
+        let was_reported = self.state.phase.next_signal_kills();
         self.apply_event(EventKind::Interrupted { signal }).await?;
-        self.report_grace_once(was_told);
+        self.report_grace_once(was_reported);
         Ok(())
     }
 
-    /// Says how long the agent has, once.
+    /// Reports once how long the agent has to stop.
     fn report_grace_once(&mut self, was_reported: bool) {
         if self.state.phase.next_signal_kills() && !was_reported {
             self.observer.on_stop_grace(self.effects.plan.stop_grace);
         }
     }
 
-    /// Stops with the agent, and goes on with it: no timer runs meanwhile.
+    /// Stops the process together with the agent, and resumes both. No timer runs meanwhile.
     async fn suspend_process(&mut self) {
         self.pause_agent().await;
         self.clock.while_stopped(stop_own_process);
         self.resume_agent();
     }
 
-    /// Holds the agent while the process stands still with all the loops that it drives.
-    async fn hold_during_suspend(&mut self, halt: SuspendRequest) {
+    /// Pauses the agent while the process is suspended with all its loops.
+    async fn hold_during_suspend(&mut self, request: SuspendRequest) {
         self.pause_agent().await;
         let before = Instant::now();
-        halt.wait_for_continue().await;
+        request.wait_for_continue().await;
         self.clock.add_stopped_since(before);
         self.resume_agent();
     }
 
     async fn pause_agent(&mut self) {
-        pause_job(|order| self.effects.send_command(order)).await;
+        pause_job(|command| self.effects.send_command(command)).await;
     }
 
     fn resume_agent(&mut self) {
@@ -322,8 +323,8 @@ impl ProcessDriver<'_> {
                 }
                 self.apply_event(EventKind::Verified { key, evidence }).await
             }
-            DriverMessage::SnapshotTaken(seen) => {
-                self.record_snapshot(seen);
+            DriverMessage::SnapshotTaken(snapshot) => {
+                self.record_snapshot(snapshot);
                 Ok(())
             }
             DriverMessage::Panicked(key, what) => self.apply_event(EventKind::Faulted { key, what }).await,
@@ -332,7 +333,7 @@ impl ProcessDriver<'_> {
                 self.effects.remember_final_text(key, &report);
                 if !self.effects.plan.project.root.is_dir() {
                     let root = self.effects.plan.project.root.display();
-                    let what = format!("the workspace {root} is gone: the agent removed it");
+                    let what = format!("the agent removed the workspace {root}");
                     self.apply_event(EventKind::Broken { what }).await?;
                 }
                 self.apply_event(EventKind::AttemptEnded { key, report }).await
@@ -344,8 +345,7 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// A timer ran out. Silence is measured from the last output, so its timer may have to wait longer. So may that of
-    /// repeats: an agent that has told of none for a while may be at work on a long answer.
+    /// Reports the timer that is due, with the quiet time of the activity that it watches. The rules may extend it.
     async fn handle_due_timer(&mut self) -> Result<(), EngineError> {
         let now = self.clock.active_elapsed();
         let wall = Clock::wall_now();
@@ -355,22 +355,13 @@ impl ProcessDriver<'_> {
             }
             return Ok(());
         };
-        if let LoopTimer::Silence { .. } = timer {
-            let allowed = Duration::from_millis(self.state.policy.timeouts.silence_ms);
-            let left = allowed.saturating_sub(self.effects.activity.silence_duration());
-            if !left.is_zero() {
-                self.timers.start(timer, now + left);
-                return Ok(());
-            }
-        }
-        if let LoopTimer::Repeating { .. } = timer {
-            let half = Duration::from_millis(self.state.policy.timeouts.repeating_ms) / 2;
-            if self.effects.retry_activity.silence_duration() > half {
-                self.timers.start(timer, now + half);
-                return Ok(());
-            }
-        }
-        self.apply_event(EventKind::TimerFired { timer }).await
+        let watched = match timer {
+            LoopTimer::Silence { .. } => Some(&self.effects.activity),
+            LoopTimer::Repeating { .. } => Some(&self.effects.retry_activity),
+            _ => None,
+        };
+        let quiet_ms = watched.map(|clock| u64::try_from(clock.silence_duration().as_millis()).unwrap_or(u64::MAX));
+        self.apply_event(EventKind::TimerFired { timer, quiet_ms }).await
     }
 
     async fn apply_event(&mut self, kind: EventKind) -> Result<(), EngineError> {
@@ -378,8 +369,8 @@ impl ProcessDriver<'_> {
     }
 
     fn drain_display_updates(&mut self, updates: &mut mpsc::Receiver<DisplayUpdate>) {
-        while let Ok(shown) = updates.try_recv() {
-            self.show_update(&shown);
+        while let Ok(update) = updates.try_recv() {
+            self.show_update(&update);
         }
     }
 

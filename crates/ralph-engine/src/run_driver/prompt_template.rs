@@ -1,4 +1,4 @@
-//! A prompt file that is read again, and whose variables are filled in again, for every iteration.
+//! A prompt file that is read, and whose variables are expanded, in every iteration.
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,7 +20,7 @@ pub struct PromptTemplate {
 }
 
 impl PromptTemplate {
-    /// Reads the file and fills in its variables for one iteration.
+    /// Reads the file and expands its variables for one iteration.
     pub fn expand_variables(&self, iteration: u32, max_iterations: u32) -> io::Result<ExpandedPrompt> {
         let text = read_text_file(&self.path)?;
         let (iteration, max_iterations) = (iteration.to_string(), max_iterations.to_string());
@@ -32,7 +32,7 @@ impl PromptTemplate {
     }
 }
 
-/// Reads a text file. What is no file, too long or no text is refused; a pipe never makes it wait.
+/// Reads a text file. Fails if the path is not a regular file, is too long or is not text; never blocks on a pipe.
 pub fn read_text_file(path: &Path) -> io::Result<String> {
     let bytes = read_bounded_prompt(open_regular_file(path)?)?;
     String::from_utf8(bytes).map_err(|_| invalid_file_error("it is not UTF-8 text"))
@@ -45,7 +45,7 @@ fn open_regular_file(path: &Path) -> io::Result<File> {
         (true, _) => Ok(file),
         (false, true) => Err(invalid_file_error("it is a folder")),
         (false, false) => {
-            Err(invalid_file_error("it is no regular file, and it must be readable again for every iteration"))
+            Err(invalid_file_error("it is not a regular file, and it must be readable again for every iteration"))
         }
     }
 }
@@ -66,34 +66,34 @@ mod tests {
 
     // spec: C3
     #[test]
-    fn the_file_is_read_and_expanded_every_time_and_values_of_the_run_win() {
+    fn the_file_is_read_and_expanded_every_time_and_values_of_the_run_take_precedence() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("build.md");
         std::fs::write(&path, "$MODE $ITERATION/$MAX_ITERATIONS").unwrap();
         let template = template_at(path.clone());
         assert_eq!(template.expand_variables(2, 9).unwrap().text, "build 2/9");
-        std::fs::write(&path, "other words ${ITERATION}").unwrap();
-        assert_eq!(template.expand_variables(3, 9).unwrap().text, "other words 3");
+        std::fs::write(&path, "other text ${ITERATION}").unwrap();
+        assert_eq!(template.expand_variables(3, 9).unwrap().text, "other text 3");
     }
 
     // fault: 62
     #[test]
     fn anything_but_a_text_file_is_refused_at_once() {
         let temp = tempfile::tempdir().unwrap();
-        let why = |path: &Path| read_text_file(path).unwrap_err().to_string();
-        assert_eq!(why(temp.path()), "it is a folder");
+        let reason = |path: &Path| read_text_file(path).unwrap_err().to_string();
+        assert_eq!(reason(temp.path()), "it is a folder");
         let fifo = temp.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert!(why(&fifo).contains("no regular file"));
-        assert!(why(Path::new("/dev/zero")).contains("no regular file"));
+        assert!(reason(&fifo).contains("not a regular file"));
+        assert!(reason(Path::new("/dev/zero")).contains("not a regular file"));
         let huge = temp.path().join("huge");
         File::create(&huge).unwrap().set_len(1 << 30).unwrap();
-        assert!(why(&huge).contains("longer than 64 MB"));
+        assert!(reason(&huge).contains("longer than 64 MB"));
         let bytes = temp.path().join("bytes");
         std::fs::write(&bytes, b"\xff\xfe").unwrap();
-        assert_eq!(why(&bytes), "it is not UTF-8 text");
+        assert_eq!(reason(&bytes), "it is not UTF-8 text");
         let empty = temp.path().join("empty");
         std::fs::write(&empty, "").unwrap();
-        assert_eq!(why(&empty), "it is empty");
+        assert_eq!(reason(&empty), "it is empty");
     }
 }

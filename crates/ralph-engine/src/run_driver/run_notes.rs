@@ -1,5 +1,4 @@
-//! The notes of a run: a file in which an agent that remembers nothing tells the next one what it must know. Its words
-//! are data; nothing here understands them.
+//! The notes of a run: a file in which an agent leaves information for the next iteration. ralph does not interpret it.
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -7,10 +6,10 @@ use ralph_core::prompt::MAX_NOTES_BYTES;
 
 use ralph_util::private_files;
 
-/// Names the variable by which agents find the file.
+/// The environment variable that has the path of the notes.
 pub const NOTES_ENV_VAR: &str = "NOTES_FILE";
 
-/// Makes the file where it is missing. What stands in it stays.
+/// Creates the file if it is missing. An existing file is not changed.
 pub(super) fn create_if_missing(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         private_files::ensure_folder(folder)?.write_gitignore()?;
@@ -21,7 +20,7 @@ pub(super) fn create_if_missing(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the end of the notes: somewhat more than a prompt carries, so that a cut can be seen.
+/// Returns the end of the notes: more than a prompt quotes, so that the prompt can show that it is truncated.
 pub(super) fn read_tail(path: &Path) -> io::Result<String> {
     let mut file = match private_files::open_regular_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),

@@ -1,4 +1,4 @@
-//! What the engine shows while it works. Watching never changes a run.
+//! The interface through which the engine reports the progress of a run. An observer never changes the run.
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -6,7 +6,7 @@ use ralph_core::fact::Fact;
 
 use ralph_agents::AgentEvent;
 
-/// Where a fact stands in the journal.
+/// The position of a fact in the journal.
 #[derive(Debug, Clone, Copy)]
 pub struct JournalPosition<'a> {
     pub run: &'a str,
@@ -18,18 +18,18 @@ pub trait RunObserver {
     /// A fact has been stored.
     fn on_fact(&mut self, position: JournalPosition<'_>, fact: &Fact);
 
-    /// The agent did or said something.
+    /// The agent has reported an event.
     fn on_agent_event(&mut self, event: &AgentEvent);
 
-    /// The user's display filter gave this line.
+    /// The user's display filter has printed a line.
     fn on_display_line(&mut self, line: &str);
 
-    /// A signal has asked the agent to stop: it has so long, and the next signal kills it at once.
+    /// The agent was asked to stop within the grace period; the next signal kills it at once.
     fn on_stop_grace(&mut self, grace: Duration);
 
-    /// The run waits for a rate limit, for so long still. It is told about once a second.
+    /// The run waits for a rate limit. Called about once a second with the time that is left.
     fn on_limit_wait(&mut self, left: Duration);
 
-    /// Something that the user should know, but that stops nothing.
+    /// A warning for the user. The run continues.
     fn on_warning(&mut self, text: &str);
 }

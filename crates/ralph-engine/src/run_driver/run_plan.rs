@@ -1,4 +1,4 @@
-//! Everything that one run needs, settled before it starts.
+//! The plan of a run: everything that is decided before it starts.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -32,19 +32,18 @@ use ralph_process::{JobSpec, StdinSource};
 use ralph_util::memory_size::MemorySize;
 use ralph_util::session_log_file::SessionLogFile;
 
-/// Longer prompts are mistakes.
+/// A longer prompt is refused as a mistake.
 const MAX_PROMPT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Tells a ralph inside an agent which project the outer one works on.
+/// The environment variable that tells a nested ralph which project the outer one works on.
 pub const PROJECT_ENV_VAR: &str = "RALPH_PROJECT";
 
-/// The kinds of runs.
 const RUN_KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task", STAGE_RUN_KIND, GENERATE_RUN_KIND];
 
-/// A stage of a task that a worker drives.
+/// The kind of a stage that a worker drives.
 pub const STAGE_RUN_KIND: &str = "stage";
 
-/// A run that makes tasks of a spec.
+/// The kind of a run that creates tasks from a spec.
 pub const GENERATE_RUN_KIND: &str = "generate";
 
 /// Returns the kind of that name.
@@ -58,33 +57,33 @@ pub struct RunPlan {
     pub kind: &'static str,
     pub project: Project,
     pub agent: AgentChoice,
-    /// The agents that take over while those before them are rate limited.
+    /// The agents that take over while the ones before them are rate limited.
     pub fallback: Vec<AgentChoice>,
     pub prompt: PromptSource,
-    /// The implementation plan without which no iteration begins, where the run follows one.
+    /// The implementation plan that must exist before every iteration, if the run follows one.
     pub plan_file: Option<PathBuf>,
-    /// Where all that the agent prints is copied to.
+    /// The file to which the agent's output is copied.
     pub session_log: Option<SessionLogFile>,
     pub claim_rules: ClaimRules,
     pub criteria: Vec<Criterion>,
-    /// How claims are accepted beside that.
+    /// How claims are accepted in addition to the criteria.
     pub acceptance: AcceptancePolicy,
-    /// Who judges, where a check asks for a judge.
+    /// The judge, if a check needs one.
     pub judge: Option<JudgeChoice>,
     pub policy: Policy,
     pub stop_grace: Duration,
     pub visibility: OutputVisibility,
-    /// What an agent may have together with its descendants. Checks are not limited.
+    /// The memory limit for an agent with its descendants. Checks are not limited.
     pub max_memory: Option<MemorySize>,
-    /// What the raw logs may take together.
+    /// The size limit for all raw logs together.
     pub log_limit: MemorySize,
-    /// Whether other runs may work in the same tree meanwhile.
+    /// Whether other runs may use the same work tree at the same time.
     pub sharing: LockSharing,
-    /// What the configuration said when the run began, as fingerprints, where it was asked.
+    /// Fingerprints of the configuration when the run started, if it was read.
     pub config_fingerprints: Option<Vec<String>>,
-    /// What it is a stage of, where it is one.
+    /// The task and role, if the run is a stage.
     pub stage: Option<TaskStage>,
-    /// The tree of ralph's own that it works in, where that is the project's root.
+    /// The work tree that ralph created for the run, if there is one. It is the project's root then.
     pub own_worktree: Option<AssignedWorktree>,
 }
 
@@ -93,48 +92,55 @@ pub struct RunPlan {
 pub struct TaskStage {
     pub task: String,
     pub role: Role,
-    /// The number under which a worker has the task, where one has it.
+    /// The fence of the worker's lease, if a worker drives the stage.
     #[serde(skip)]
     pub lease_fence: Option<i64>,
 }
 
-/// Whether anybody looks at what the agent does.
+/// Whether the agent's output is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputVisibility {
     Shown,
     Hidden,
 }
 
-/// The agent and what the user changed about it.
+/// An agent with the user's settings for it.
 pub struct AgentChoice {
-    /// What the user calls it.
+    /// The name in the configuration.
     pub name: String,
     pub adapter: &'static dyn Agent,
     pub overrides: PresetOverrides,
     pub model: Option<String>,
-    /// What it may do unasked, where the user said so.
+    /// The permission level, if the user has set one.
     pub permission: Option<PermissionLevel>,
     pub extra_args: Vec<String>,
-    /// Variables for it, over those of the adapter.
+    /// Environment variables, which override those of the adapter.
     pub env: Vec<(String, String)>,
 }
 
-/// Where the user's words come from. A file is read again for every iteration.
+/// How an agent process is started.
+pub struct AgentJob {
+    pub spec: JobSpec,
+    /// The text for its stdin.
+    pub stdin: String,
+}
+
+/// Where the prompt comes from. A file is read again in every iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptSource {
     Text(String),
     File(#[serde(with = "stored_path")] PathBuf),
-    /// A prompt by itself: its variables are filled in, and nothing is added.
+    /// A complete prompt: its variables are expanded, and nothing is added.
     Template(PromptTemplate),
     /// The stage of a task.
     Stage(Box<StagePrompt>),
-    /// A spec of which tasks are to be made.
+    /// A spec from which tasks are created.
     Generate(Box<TaskGenerationPrompt>),
 }
 
 impl PromptSource {
-    /// Returns the words for an iteration, and the variables that had no value.
+    /// Returns the text for an iteration, and the variables without a value.
     pub fn read_prompt(&self, iteration: u32, max_iterations: u32) -> io::Result<ExpandedPrompt> {
         let plain_text = |text| ExpandedPrompt { text, unknown_variables: Vec::new() };
         match self {
@@ -146,7 +152,7 @@ impl PromptSource {
         }
     }
 
-    /// Returns the file that the words come from, if they come from one.
+    /// Returns the prompt file, if there is one.
     #[must_use]
     pub fn file_path(&self) -> Option<&Path> {
         match self {
@@ -164,17 +170,17 @@ impl PromptSource {
     }
 }
 
-/// Returns how many bytes of what a run's logs may take are for its session logs.
+/// Returns the part of the log limit that is reserved for session logs.
 #[must_use]
 pub fn session_log_bytes(log_limit: MemorySize) -> u64 {
     log_limit.as_byte_count() / 2
 }
 
-/// Reads a prompt from wherever it comes: text that is not endless and not empty.
-pub fn read_bounded_prompt(from: impl Read) -> io::Result<Vec<u8>> {
-    let invalid_data = |why| io::Error::new(io::ErrorKind::InvalidData, why);
+/// Reads a prompt. Fails if it is empty or too long.
+pub fn read_bounded_prompt(source: impl Read) -> io::Result<Vec<u8>> {
+    let invalid_data = |reason| io::Error::new(io::ErrorKind::InvalidData, reason);
     let mut bytes = Vec::new();
-    from.take(MAX_PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
+    source.take(MAX_PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         0 => Err(invalid_data("it is empty")),
         length if length > MAX_PROMPT_BYTES => Err(invalid_data("it is longer than 64 MB")),
@@ -193,24 +199,24 @@ impl AgentChoice {
         self.preset().output_format
     }
 
-    /// Says what the agent may do; nothing where the user's own arguments say it, or where ralph cannot know.
+    /// Describes what the agent may do; `None` if the user's own arguments decide that, or if it is unknown.
     #[must_use]
     pub fn describe_permissions(&self) -> Option<String> {
         let grants = self.adapter.grants();
-        let is_own = self.overrides.args.is_some() && self.permission.is_none();
+        let is_set_by_args = self.overrides.args.is_some() && self.permission.is_none();
         let is_known = match self.adapter.program() {
-            AgentProgram::OnPath(_) => !is_own,
-            // What is asked for is answered in a talk, whatever the arguments are.
+            AgentProgram::OnPath(_) => !is_set_by_args,
+            // ralph answers permission requests in the conversation, whatever the arguments are.
             AgentProgram::UserProvided => matches!(grants.default_grant, DefaultGrant::Level(_)),
             AgentProgram::OwnBinary => false,
         };
         is_known.then(|| {
-            let words = grants.describe_grant(self.permission);
-            words.strip_prefix("may ").unwrap_or(words).to_owned()
+            let description = grants.describe_grant(self.permission);
+            description.strip_prefix("may ").unwrap_or(description).to_owned()
         })
     }
 
-    /// Returns what is surely in the way of a start: some agents would hang, or fail without saying why.
+    /// Returns a problem that is certain to prevent the start. Some agents would hang, or fail without a reason.
     #[must_use]
     pub fn preflight_problem(&self, is_root: bool) -> Option<LaunchBlocker> {
         let is_set = |name: &str| match self.env.iter().rfind(|(set, _)| set == name) {
@@ -225,43 +231,42 @@ impl AgentChoice {
         self.adapter.launch_blocker(&job, &LaunchEnvironment { is_root, has_variable: &is_set })
     }
 
-    /// Returns what it is told about its session: the one to resume, or else an id that was never used, where it takes
-    /// one.
+    /// Returns the session to start with: the one to resume, or a new id if the agent accepts one.
     #[must_use]
     pub fn session_request(&self, resume_id: Option<String>) -> SessionRequest {
-        let sessions = self.adapter.session_support();
-        let is_new = resume_id.is_none() && sessions == SessionSupport::CallerAssignedId;
-        SessionRequest { session_mode: sessions, resume_id, new_id: is_new.then(|| uuid::Uuid::new_v4().to_string()) }
+        let session_mode = self.adapter.session_support();
+        let is_new = resume_id.is_none() && session_mode == SessionSupport::CallerAssignedId;
+        SessionRequest { session_mode, resume_id, new_id: is_new.then(|| uuid::Uuid::new_v4().to_string()) }
     }
 
-    /// Returns the response filter, if the user set one and it is a filter.
+    /// Returns the response filter, if the user has set one. Fails if it cannot be compiled.
     pub fn response_filter(&self) -> Result<Option<String>, FilterError> {
         validate_filter(self.preset().response_filter)
     }
 
-    /// Returns the display filter, if the user set one and it is a filter.
+    /// Returns the display filter, if the user has set one. Fails if it cannot be compiled.
     pub fn display_filter(&self) -> Result<Option<String>, FilterError> {
         validate_filter(self.preset().display_filter)
     }
 }
 
-/// Refuses a filter that cannot be compiled. The filter itself is compiled again where it runs.
+/// Refuses a filter that cannot be compiled. The filter process compiles it again.
 fn validate_filter(source: Option<String>) -> Result<Option<String>, FilterError> {
     source.map(|source| JqFilter::compile(&source).map(|_| source)).transpose()
 }
 
-/// What one attempt is told beside what all are told.
+/// The parts of a prompt that differ between attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptContext<'a> {
     pub iteration: u32,
-    /// What the agents of the run wrote down.
+    /// The notes that the agents of the run have written.
     pub notes: &'a str,
-    /// What people said meanwhile.
+    /// Guidance that people have sent to the run.
     pub guidance: &'a [String],
 }
 
 impl RunPlan {
-    /// Looks whether another iteration may begin.
+    /// Checks whether the implementation plan exists, without which no iteration starts.
     #[must_use]
     pub fn check_plan_file(&self) -> event::PlanAvailability {
         match &self.plan_file {
@@ -270,14 +275,14 @@ impl RunPlan {
         }
     }
 
-    /// Renders the prompt of an iteration, and returns the variables in it that had no value.
+    /// Renders the prompt of an iteration. The result also has the variables without a value.
     pub fn render_prompt(
         &self,
         plan: &PromptPlan,
         nonce: Option<&PromiseNonce>,
         PromptContext { iteration, notes, guidance }: PromptContext<'_>,
     ) -> io::Result<ExpandedPrompt> {
-        let ExpandedPrompt { text: task, unknown_variables: unknown } =
+        let ExpandedPrompt { text: task, unknown_variables } =
             self.prompt.read_prompt(iteration, self.policy.max_iterations)?;
         let checks: Vec<String> = self.criteria.iter().map(Criterion::summary_line).collect();
         let completion = self.prompt.completion_style();
@@ -286,7 +291,7 @@ impl RunPlan {
             CompletionInstructions::Appended => Some(AgentNotes { file: &file, text: notes }),
             CompletionInstructions::InTask => None,
         };
-        let parts = PromptInput {
+        let input = PromptInput {
             task: &task,
             promise: &self.claim_rules.promise,
             nonce,
@@ -297,10 +302,10 @@ impl RunPlan {
             notes,
             guidance,
         };
-        Ok(ExpandedPrompt { text: prompt::render_prompt(plan, &parts), unknown_variables: unknown })
+        Ok(ExpandedPrompt { text: prompt::render_prompt(plan, &input), unknown_variables })
     }
 
-    /// Returns the notes as an agent in the project's root can open them.
+    /// Returns the path of the notes, relative to the project's root if possible.
     fn notes_display_path(&self) -> String {
         let path = self.project.notes_file(&self.id);
         path.strip_prefix(&self.project.root).unwrap_or(&path).display().to_string()
@@ -312,7 +317,7 @@ impl RunPlan {
         ClaimRules { nonce, ..self.claim_rules.clone() }
     }
 
-    /// Returns how many bytes the raw logs may take. A session log has the same words again, and half of the room.
+    /// Returns the size limit of the raw logs. A session log repeats the output and takes half of the log limit.
     #[must_use]
     pub fn raw_log_bytes(&self) -> u64 {
         match &self.session_log {
@@ -326,29 +331,29 @@ impl RunPlan {
         std::iter::once(&self.agent).chain(&self.fallback)
     }
 
-    /// Says which agents start afresh although sessions shall go on.
+    /// Describes which agents start without context although the run asks to continue sessions.
     #[must_use]
     pub fn describe_agents_without_resume(&self) -> Option<String> {
         let unable = self.all_agents().filter(|agent| !agent.adapter.can_resume());
         let names: Vec<&str> = unable.map(|agent| agent.name.as_str()).collect();
-        let is_asked = self.policy.context == ContextMode::Continue && !names.is_empty();
-        is_asked.then(|| format!("fresh for every iteration: {} cannot resume a session", names.join(" and ")))
+        let is_affected = self.policy.context == ContextMode::Continue && !names.is_empty();
+        is_affected.then(|| format!("fresh for every iteration: {} cannot resume a session", names.join(" and ")))
     }
 
-    /// Returns the agent of that number: 0 is the preferred one.
+    /// Returns the agent with that number: 0 is the preferred one.
     #[must_use]
     pub fn agent_at(&self, number: u32) -> &AgentChoice {
         self.all_agents().nth(number as usize).unwrap_or(&self.agent)
     }
 
-    /// Returns how an agent is started with this prompt, and what goes to its standard input.
+    /// Returns how an agent is started with this prompt.
     pub fn build_agent_job(
         &self,
         choice: &AgentChoice,
         prompt: &str,
         session: &SessionRequest,
-    ) -> io::Result<(JobSpec, String)> {
-        let own = match choice.adapter.program() {
+    ) -> io::Result<AgentJob> {
+        let own_binary = match choice.adapter.program() {
             AgentProgram::OwnBinary => Some(std::env::current_exe()?.to_string_lossy().into_owned()),
             AgentProgram::OnPath(_) | AgentProgram::UserProvided => None,
         };
@@ -360,34 +365,33 @@ impl RunPlan {
             new_session_id: session.new_id.as_deref(),
             extra_args: &choice.extra_args,
             permission: choice.permission,
-            program_override: choice.overrides.cli.as_deref().or(own.as_deref()),
+            program_override: choice.overrides.cli.as_deref().or(own_binary.as_deref()),
             args_override: choice.overrides.args.as_deref(),
             usage_file: usage_file.as_deref().and_then(Path::to_str),
             env: &choice.env,
         };
-        let start = choice.adapter.build_invocation(&job);
-        let env = self.child_environment(&start.env_remove, start.env);
+        let invocation = choice.adapter.build_invocation(&job);
         let spec = JobSpec {
-            program: self.resolve_program(&start.program),
-            args: start.args.into_iter().map(OsString::from).collect(),
-            env,
+            program: self.resolve_program(&invocation.program),
+            args: invocation.args.into_iter().map(OsString::from).collect(),
+            env: self.child_environment(&invocation.env_remove, invocation.env),
             cwd: self.project.root.clone(),
             run_id: self.id.clone(),
             stdin: StdinSource::Pipe,
             linger: JobSpec::DEFAULT_LINGER,
             memory_limit: self.max_memory.map(MemorySize::as_byte_count),
         };
-        Ok((spec, start.stdin.0))
+        Ok(AgentJob { spec, stdin: invocation.stdin.0 })
     }
 
-    /// Returns where an agent leaves what it has used, if it does so.
+    /// Returns the file to which an agent writes its usage, if it does so.
     #[must_use]
     pub(super) fn usage_file_path(&self, choice: &AgentChoice) -> Option<PathBuf> {
         let folder = self.project.run_folder(&self.id);
         choice.adapter.writes_usage_file().then(|| usage_file::path_in_run_folder(&folder))
     }
 
-    /// Returns what an agent that is talked to is told.
+    /// Returns the request with which a conversation with an agent starts.
     #[must_use]
     pub fn build_conversation(
         &self,
@@ -404,7 +408,7 @@ impl RunPlan {
         }
     }
 
-    /// Returns where checks run.
+    /// Returns the environment in which checks run.
     #[must_use]
     pub fn check_environment(&self) -> CheckEnvironment {
         CheckEnvironment {
@@ -414,23 +418,23 @@ impl RunPlan {
         }
     }
 
-    /// Returns what knows which files must not change before a claim.
+    /// Returns the sealer of the files that must not change before a claim.
     pub fn build_sealer(&self) -> Result<FileSealer, SealError> {
         FileSealer::new(&self.project, &self.acceptance, &self.criteria, &self.check_environment())
     }
 
-    /// Returns our own environment without what makes nested agents misbehave, and with what is set. Each name
-    /// stands there once: of two, programs would take either.
+    /// Returns the environment of this process without `remove` and with `set`. Each name occurs once, because programs
+    /// differ in which of two values they use.
     fn child_environment(&self, remove: &[String], set: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
-        let ours = std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str()));
-        let mut env: BTreeMap<OsString, OsString> = ours.collect();
+        let inherited = std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str()));
+        let mut env: BTreeMap<OsString, OsString> = inherited.collect();
         env.extend(set.into_iter().map(|(name, value)| (name.into(), value.into())));
         env.insert(PROJECT_ENV_VAR.into(), self.project.root.clone().into());
         env.insert(NOTES_ENV_VAR.into(), self.project.notes_file(&self.id).into());
         env.into_iter().collect()
     }
 
-    /// A program written with a slash is meant from where the user stands, not from the project's root.
+    /// Resolves a program path with a slash relative to the current directory, not to the project's root.
     fn resolve_program(&self, program: &str) -> PathBuf {
         let path = Path::new(program);
         if program.contains('/') && path.is_relative() {

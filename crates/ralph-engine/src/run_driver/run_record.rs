@@ -1,5 +1,5 @@
-//! What the engine keeps of what is recorded: the seal, and for the receipt of a completion the facts so far and the
-//! work tree as it was verified.
+//! The part of the recorded facts that the engine keeps: the seal, and for the receipt a tally of the facts and the snapshot
+//! of the verified work tree.
 use std::path::Path;
 
 use ralph_core::event::UnixMillis;
@@ -19,20 +19,20 @@ use ralph_store::receipt_file;
 use ralph_store::{Store, StoreError};
 use ralph_util::redact;
 
-/// How many facts are read at once.
+/// How many facts are read per query.
 const FACTS_PER_PAGE: u32 = 1_000;
 
-/// How much is told of what git could not take in.
+/// How much of git's message about files that it could not add is kept.
 const MAX_LEFT_OUT_BYTES: usize = 1_000;
 
 pub(super) struct RunRecord {
     receipt_tally: ReceiptBuilder,
-    /// Where the run is a stage.
+    /// Present if the run is a stage.
     execution_log: Option<StageExecutionLog>,
     started_at: UnixMillis,
-    /// What must not change before a claim.
+    /// The files that must not change before a claim.
     pub(super) seal: Option<Seal>,
-    /// The work tree when it was last verified.
+    /// The work tree at the last verification.
     pub(super) verified_snapshot: Option<WorkTreeSnapshot>,
 }
 
@@ -47,14 +47,14 @@ impl RunRecord {
         }
     }
 
-    /// Says, once, why the execution log is not whole.
+    /// Returns, once, why the execution log is incomplete.
     pub(super) fn take_log_warning(&mut self) -> Option<String> {
         self.execution_log.as_mut()?.take_warning()
     }
 
     pub(super) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
-        if let Some(executions) = &mut self.execution_log {
-            executions.record_fact(at, fact);
+        if let Some(log) = &mut self.execution_log {
+            log.record_fact(at, fact);
         }
         if let Fact::RunStarted { .. } = fact {
             self.started_at = at;
@@ -65,10 +65,10 @@ impl RunRecord {
         self.receipt_tally.observe_fact(fact);
     }
 
-    /// Reads what was recorded before this engine took the run up.
+    /// Replays the facts that earlier processes have recorded for the run.
     pub(super) async fn replay_stored_facts(&mut self, store: &Store, run: &str) -> Result<(), StoreError> {
-        if let Some(executions) = &mut self.execution_log {
-            executions.load_last_logged();
+        if let Some(log) = &mut self.execution_log {
+            log.load_last_logged();
         }
         let mut last_seq = 0;
         loop {
@@ -76,7 +76,7 @@ impl RunRecord {
             let Some(last) = rows.last() else { return Ok(()) };
             last_seq = last.seq;
             for row in &rows {
-                // Facts of an older ralph that are not understood have no part in a completion by this one.
+                // Facts of an older ralph that cannot be parsed do not matter for a completion by this one.
                 if let Ok(fact) = serde_json::from_str(&row.body) {
                     self.record_fact(UnixMillis(row.at), &fact);
                 }
@@ -84,7 +84,7 @@ impl RunRecord {
         }
     }
 
-    /// Returns the receipt of a run that these facts complete.
+    /// Returns the receipt if these facts complete the run.
     pub(super) fn build_receipt(
         &self,
         at: UnixMillis,
@@ -115,32 +115,32 @@ impl RunRecord {
     }
 }
 
-/// Looks at what is verified, a work tree or its commit, without holding up the loop.
+/// Takes a snapshot of what is verified, the work tree or its commit, on a blocking thread.
 pub(super) async fn take_snapshot(root: &Path, isolation: CheckIsolation) -> Result<WorkTreeSnapshot, String> {
     let root = root.to_path_buf();
     let snapshot = tokio::task::spawn_blocking(move || take_snapshot_blocking(&root, isolation)).await;
     snapshot.map_err(|error| error.to_string()).flatten()
 }
 
-/// The same for whoever may be held up.
+/// Like [`take_snapshot`], but blocks the calling thread.
 pub(super) fn take_snapshot_blocking(root: &Path, isolation: CheckIsolation) -> Result<WorkTreeSnapshot, String> {
-    let seen = match isolation {
+    let snapshot = match isolation {
         CheckIsolation::Workspace => git::take_snapshot(root),
         CheckIsolation::Clean => git::snapshot_head(root),
     };
-    let seen = seen.map_err(|error| error.to_string())?;
-    Ok(WorkTreeSnapshot { left_out: seen.left_out.map(|why| redact_git_message(&why)), ..seen })
+    let snapshot = snapshot.map_err(|error| error.to_string())?;
+    Ok(WorkTreeSnapshot { left_out: snapshot.left_out.map(|reason| redact_git_message(&reason)), ..snapshot })
 }
 
-/// Git may name very many files, and names may hold secrets.
+/// Redacts and truncates a message of git: it may list very many files, and their names may contain secrets.
 fn redact_git_message(message: &str) -> String {
     text_head(&redact::redact_text(message), MAX_LEFT_OUT_BYTES).to_owned()
 }
 
-/// Returns the version of an agent, if a package beside its program tells.
+/// Returns the version of an agent, if its program belongs to an npm package.
 fn agent_version(plan: &RunPlan, choice: &AgentChoice) -> Option<String> {
-    let (spec, _) = plan.build_agent_job(choice, "", &choice.session_request(None)).ok()?;
-    let program = process::locate_program(&spec).ok()?;
+    let job = plan.build_agent_job(choice, "", &choice.session_request(None)).ok()?;
+    let program = process::locate_program(&job.spec).ok()?;
     npm_package_version(&program, choice.adapter.profile().npm_package?)
 }
 

@@ -1,4 +1,5 @@
-//! What a run stands on while it is driven: what keeps every other engine away from it, and what it works with.
+//! The resources of a run in progress: the locks that keep other processes away from it, the keeper, the store and the
+//! control input.
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use ralph_process::Keeper;
 use ralph_store::Store;
 use ralph_util::private_files;
 
-/// What keeps every other engine away from a run until it is dropped: the locks of the run and of its tree, or the lease
-/// of the task whose stage it is.
+/// Exclusive ownership of a run until it is dropped: the locks of the run and its work tree, or the lease of the task whose
+/// stage it is.
 #[derive(Debug)]
 pub struct RunLease {
     owner: RunOwner,
@@ -23,13 +24,13 @@ pub struct RunLease {
     _worktree_lock: Option<HeldLock>,
 }
 
-/// The lock of a run, which shows others that somebody drives it.
+/// The lock of a run, which shows other processes that the run is driven.
 #[derive(Debug)]
 enum RunLock {
     Held {
         _lock: HeldLock,
     },
-    /// It is taken as soon as whoever still has it lets go.
+    /// A task that takes the lock as soon as its present holder releases it.
     Pending(AbortHandle),
 }
 
@@ -41,7 +42,7 @@ impl Drop for RunLock {
     }
 }
 
-/// The lock of a work tree, before that of the run.
+/// The lock of a work tree, taken before that of the run.
 #[derive(Debug)]
 pub struct WorktreeLock {
     owner: RunOwner,
@@ -49,7 +50,8 @@ pub struct WorktreeLock {
 }
 
 impl WorktreeLock {
-    /// The keeper must have been forked before: it would hold the lock too, and go on holding it after our death.
+    /// Takes the lock. The keeper must have been forked before: it would inherit the lock and hold it after this process
+    /// has died.
     pub async fn acquire(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
         let state = plan.project.state_folder();
         private_files::ensure_folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
@@ -59,13 +61,13 @@ impl WorktreeLock {
     }
 }
 
-/// Everything that the engine needs beside the plan. Keeper and store may serve other runs at the same time.
+/// Everything that the engine needs in addition to the plan. Other runs may share keeper and store.
 pub struct RunResources {
     pub keeper: Keeper,
     pub lease: RunLease,
     pub store: Arc<Store>,
     pub control: ControlInput,
-    /// Where a worker counts what the run costs, if one drives it.
+    /// The account in which a worker counts the cost of the run, if a worker drives it.
     pub cost_account: Option<CostAccount>,
 }
 
@@ -75,7 +77,7 @@ impl RunLease {
         &self.owner
     }
 
-    /// Takes the lock of the run as well. Nobody can know the run before this.
+    /// Takes the lock of the run in addition. Other processes cannot find the run before this.
     pub async fn acquire(plan: &RunPlan, tree: WorktreeLock) -> Result<Self, EngineError> {
         let WorktreeLock { owner, lock: tree } = tree;
         let run = lock::take_lock(&prepare_lock_path(plan)?, LockSharing::Exclusive, &owner).await?;
@@ -84,15 +86,15 @@ impl RunLease {
         Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: Some(tree) })
     }
 
-    /// Takes the lock of a run alone, for one that works in a tree of its own.
+    /// Takes only the lock of the run, for a run in a separate work tree.
     pub async fn acquire_in_own_worktree(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
         let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
         let run = lock::take_lock(&lock, LockSharing::Exclusive, &owner).await?;
         Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: None })
     }
 
-    /// Holds a run by the lease of its task. The lock of the run only shows that somebody drives it: one who was stopped
-    /// and lost the lease may still have it.
+    /// Owns a run by the lease of its task. The lock of the run only shows that it is driven: a suspended worker that has
+    /// lost the lease may still hold the lock.
     pub async fn acquire_under_task_lease(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
         let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
         let run = match lock::take_lock(&lock, LockSharing::Exclusive, &owner).await {
@@ -105,22 +107,22 @@ impl RunLease {
         Ok(Self { owner, _run_lock: run, _worktree_lock: None })
     }
 
-    /// Lets go of a run that will never be stored: nothing of it shall be found.
+    /// Releases a run that will never be stored, and removes its lock and its empty folder.
     pub fn discard_unstored_run(self, plan: &RunPlan) {
-        // The lock is removed while it is held; whoever waits for it looks again. What else lies there stays.
+        // The lock is removed while it is held; a waiting process then opens the path again. Other files stay.
         let _ = std::fs::remove_file(plan.project.run_lock(&plan.id));
         let _ = std::fs::remove_dir(plan.project.run_folder(&plan.id));
     }
 }
 
-/// Returns where the lock of a run is; its folder is there then.
+/// Creates the folder of a run and returns the path of its lock.
 fn prepare_lock_path(plan: &RunPlan) -> Result<PathBuf, EngineError> {
     let folder = plan.project.run_folder(&plan.id);
     private_files::ensure_folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
     Ok(plan.project.run_lock(&plan.id))
 }
 
-/// Takes a lock when it becomes free, and has it until this is dropped.
+/// Takes a lock when it becomes free, and holds it until this future is dropped.
 async fn hold_lock_when_free(lock: PathBuf, owner: RunOwner) {
     loop {
         match lock::take_lock(&lock, LockSharing::Exclusive, &owner).await {

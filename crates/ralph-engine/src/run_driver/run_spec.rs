@@ -1,4 +1,4 @@
-//! What a run was asked to do, as it is stored with the run, so that another process can go on with it.
+//! The settings of a run as they are stored with it, so that another process can resume it.
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,20 +23,20 @@ use ralph_util::memory_size::MemorySize;
 use ralph_util::redact;
 use ralph_util::session_log_file::SessionLogFile;
 
-/// The version of this format. A higher one was written by a newer ralph.
+/// The version of this format. A newer ralph writes a higher one.
 const RUN_SPEC_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     version: u32,
-    /// The ralph that drove the run last.
+    /// The version of the ralph that started or resumed the run last.
     ralph: String,
     prompt: PromptSource,
-    /// What the prompt file held when the run was last taken up: its SHA-256.
+    /// The SHA-256 of the prompt file when the run was last started or resumed.
     prompt_hash: Option<String>,
     #[serde(with = "stored_path::optional")]
     follows: Option<PathBuf>,
-    /// The folder for session logs, where the run keeps one.
+    /// The folder for session logs, if the run writes one.
     #[serde(with = "stored_path::optional")]
     session_logs: Option<PathBuf>,
     #[serde(flatten)]
@@ -55,37 +55,39 @@ pub struct RunSpec {
     max_memory_mb: Option<u64>,
     log_limit_mb: u64,
     parallel: bool,
-    /// What the configuration said when the run began. Runs of before do not know.
+    /// Fingerprints of the configuration when the run started. Old runs do not have them.
     #[serde(default)]
     configured: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<TaskStage>,
-    /// The name of the tree of ralph's own that it works in, where it has one.
+    /// The name of the work tree that ralph created for the run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
-    /// The secrets that it was given are not stored, but each can be read again from the variable that its mark names.
+    /// Whether the redacted secrets can be read again from the variables that their marks name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     reread: bool,
 }
 
-/// Why stored settings are no plan.
+/// Why a plan cannot be restored from stored settings.
 #[derive(Debug, thiserror::Error)]
 pub enum RunSpecError {
     #[error("the run was stored in another format (this ralph writes format {RUN_SPEC_VERSION})")]
     Format { source: serde_json::Error },
-    #[error("the run was stored by a newer ralph: its settings have format {found}, this one knows {RUN_SPEC_VERSION}")]
+    #[error(
+        "the run was stored by a newer ralph: its settings have format {found}, this ralph supports {RUN_SPEC_VERSION}"
+    )]
     Newer { found: u32 },
-    #[error("the run was given a secret in its prompt, its arguments or its checks, and secrets are not stored")]
+    #[error("the prompt, arguments or checks of the run contain a secret, and secrets are not stored")]
     SecretNotStored,
-    #[error("the run was given the value of {}, which is not stored, and not set now", variables.join(" and "))]
+    #[error("the run uses the value of {}, which is not stored and not set now", variables.join(" and "))]
     UnsetVariables { variables: Vec<String> },
-    #[error("there is no kind of run named {kind:?}")]
+    #[error("unknown kind of run {kind:?}")]
     UnknownKind { kind: String },
-    #[error("the agent of the run is not known any more")]
+    #[error("the agent of the run no longer exists")]
     UnknownAgent { source: UnknownAgent },
 }
 
-/// Where and for whom a stored run goes on.
+/// Where a stored run is resumed.
 pub struct ResumeTarget {
     pub run_id: String,
     pub run_kind: String,
@@ -116,41 +118,38 @@ impl RunSpec {
             parallel: plan.sharing == LockSharing::Shared,
             configured: plan.config_fingerprints.clone(),
             stage: plan.stage.clone(),
-            tree: plan.own_worktree.as_ref().map(|place| place.worktree.task_id.clone()),
+            tree: plan.own_worktree.as_ref().map(|assigned| assigned.worktree.task_id.clone()),
             reread: false,
         }
     }
 
-    /// Returns what the run had to meet.
     #[must_use]
     pub fn criteria(&self) -> &[Criterion] {
         &self.checks
     }
 
-    /// Returns how its claims were accepted.
     #[must_use]
     pub fn acceptance(&self) -> &AcceptancePolicy {
         &self.acceptance
     }
 
-    /// Returns the name of the tree that it works in, where that is not the user's work tree.
+    /// Returns the name of the work tree that ralph created for the run, if there is one.
     #[must_use]
     pub fn worktree_name(&self) -> Option<&str> {
         self.tree.as_deref()
     }
 
-    /// Returns where its words come from.
     #[must_use]
     pub fn prompt_source(&self) -> &PromptSource {
         &self.prompt
     }
 
-    /// Returns it as it is stored: without secrets, and saying whether they can be read again. Where a secret stood in
-    /// another form than its variable has, they cannot.
+    /// Returns the JSON to store, without secrets. It records whether the secrets can be read again from their variables;
+    /// they cannot if a secret has another form than the value of its variable.
     pub fn to_stored_json(&self) -> Result<String, serde_json::Error> {
         let whole = serde_json::to_string(self)?;
         let redacted = redact::redact_text(&whole).into_owned();
-        let reread = redacted != whole && redact::reveal_secrets(&redacted).is_ok_and(|again| again == whole);
+        let reread = redacted != whole && redact::reveal_secrets(&redacted).is_ok_and(|revealed| revealed == whole);
         if !reread {
             return Ok(redacted);
         }
@@ -158,7 +157,7 @@ impl RunSpec {
         Ok(redact::redact_text(&marked).into_owned())
     }
 
-    /// Returns how long the agents of the run have to leave when they are asked to.
+    /// Returns how long the agents of the run have to exit after a stop signal.
     #[must_use]
     pub fn stop_grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
@@ -187,10 +186,10 @@ impl RunSpec {
         Ok(Self { reread: false, ..settings })
     }
 
-    /// Returns the plan of a run that goes on.
+    /// Restores the plan of a run that is resumed.
     ///
-    /// `env` returns the values of the variables that the configuration has for an agent. A tree of ralph's own is opened by
-    /// whoever calls.
+    /// `env` returns the values of the variables that the configuration has for an agent. The caller must open the work tree
+    /// that ralph created for the run.
     pub fn into_plan<E>(
         self,
         target: ResumeTarget,
@@ -206,8 +205,8 @@ impl RunSpec {
             Ok(agent.into_choice(env).map_err(|source| RunSpecError::UnknownAgent { source })?)
         };
         let list = target.project.session_list_file(&target.run_id);
-        let session = self.session_logs.as_deref();
-        let session = session.map(|folder| SessionLogFile::new(folder, session_log_bytes(log_limit), &list));
+        let folder = self.session_logs.as_deref();
+        let session_log = folder.map(|folder| SessionLogFile::new(folder, session_log_bytes(log_limit), &list));
         let agent = restore_agent(self.agent)?;
         let fallback = self.fallback.into_iter().map(restore_agent).collect::<Result<_, E>>()?;
         let judge = self.judge.map(|judge| judge.into_choice(restore_agent)).transpose()?;
@@ -219,7 +218,7 @@ impl RunSpec {
             fallback,
             prompt: self.prompt,
             plan_file: self.follows,
-            session_log: session,
+            session_log,
             claim_rules: self.rules,
             criteria: self.checks,
             acceptance: self.acceptance,
@@ -236,24 +235,24 @@ impl RunSpec {
         })
     }
 
-    /// Returns what the configuration said when the run began.
+    /// Returns fingerprints of the configuration when the run started.
     #[must_use]
     pub fn config_fingerprints(&self) -> Option<&[String]> {
         self.configured.as_deref()
     }
 
-    /// Says what is not as it was when the run was last taken up.
+    /// Describes what has changed since the run was last started or resumed.
     #[must_use]
     pub fn describe_changes(&self) -> Vec<String> {
         let version = env!("CARGO_PKG_VERSION");
-        let ralph = (self.ralph != version).then(|| format!("ralph was {}, and is {version} now", self.ralph));
+        let ralph = (self.ralph != version).then(|| format!("ralph was {} and is now {version}", self.ralph));
         let prompt = self.prompt.file_path().filter(|path| hash_prompt_file(path) != self.prompt_hash);
-        let prompt = prompt.map(|path| format!("the prompt file {} has other words now", path.display()));
+        let prompt = prompt.map(|path| format!("the prompt file {} has changed", path.display()));
         ralph.into_iter().chain(prompt).collect()
     }
 }
 
-/// Reads criteria. Runs of before had commands only.
+/// Reads criteria. Old runs have only commands.
 fn deserialize_criteria<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Criterion>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -340,8 +339,8 @@ mod tests {
     }
 
     fn sample_target() -> ResumeTarget {
-        let RunPlan { id, kind, project, visibility: audience, .. } = sample_plan(PromptSource::Text(String::new()));
-        ResumeTarget { run_id: id, run_kind: kind.to_owned(), project, visibility: audience }
+        let RunPlan { id, kind, project, visibility, .. } = sample_plan(PromptSource::Text(String::new()));
+        ResumeTarget { run_id: id, run_kind: kind.to_owned(), project, visibility }
     }
 
     fn restore_plan(settings: RunSpec) -> Result<RunPlan, RunSpecError> {
@@ -355,9 +354,9 @@ mod tests {
         let read = RunSpec::parse(&settings.to_stored_json().unwrap()).unwrap();
         assert_eq!(read, settings);
         assert!(!settings.to_stored_json().unwrap().contains("s3cret"), "values stay in the configuration");
-        let again = restore_plan(read).unwrap();
-        assert_eq!(RunSpec::from_plan(&again), settings);
-        let program = again.agent.overrides.cli.unwrap();
+        let restored = restore_plan(read).unwrap();
+        assert_eq!(RunSpec::from_plan(&restored), settings);
+        let program = restored.agent.overrides.cli.unwrap();
         assert!(program.starts_with('/') && program.ends_with("/agent.sh"), "{program}");
     }
 
@@ -373,7 +372,7 @@ mod tests {
         std::fs::write(&path, "two").unwrap();
         settings.ralph = "0.0.1".to_owned();
         let changes = settings.describe_changes().join("; ");
-        assert!(changes.contains("ralph was 0.0.1") && changes.contains("task.md has other words"), "{changes}");
+        assert!(changes.contains("ralph was 0.0.1") && changes.contains("task.md has changed"), "{changes}");
     }
 
     // spec: L13

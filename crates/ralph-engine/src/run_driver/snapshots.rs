@@ -1,8 +1,8 @@
-//! What a run's work tree holds is kept: after every attempt in a tree of ralph's own, and before and after a run whose work is
-//! verified or has such a tree. It never holds a run up for anything but git, and a run does not fail for want of it.
+//! Snapshots of a run's work tree: after every attempt if ralph created the work tree, and before and after a run that has
+//! checks or such a work tree. A failed snapshot does not fail the run.
 //!
-//! Git starts the programs that its settings name when it takes files in. Those that were there before the run are the user's;
-//! where an agent has changed them, nothing is kept any more.
+//! Git starts the programs that its settings name when it adds files. Settings from before the run are the user's; if an agent
+//! has changed them, no snapshot is taken.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,53 +20,50 @@ use ralph_process::with_cancel_flag;
 /// How long git may take at the end of a run that was stopped.
 const STOPPED_RUN_GIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What git would start by itself.
+/// The git settings that name programs, or `None` if they cannot be read.
 pub(super) type GitProgramSettings = Option<Vec<(String, Vec<u8>)>>;
 
-/// Looks what git would start by itself in a work tree; nothing where that cannot be found out.
 pub(super) fn read_git_program_settings(root: &Path) -> GitProgramSettings {
     git::read_sensitive_settings(root).ok()
 }
 
-/// A tree of ralph's own, and what git would have started there before the agents came.
+/// Saves the work after every attempt in a work tree that ralph created.
 #[derive(Clone)]
 pub(super) struct AttemptSnapshots {
-    workplace: AssignedWorktree,
+    assigned: AssignedWorktree,
+    /// The settings before the first attempt.
     settings_before: GitProgramSettings,
 }
 
 impl AttemptSnapshots {
     pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
-        let place = plan.own_worktree.clone()?;
-        let before = read_git_program_settings(&place.worktree.path);
-        Some(Self { workplace: place, settings_before: before })
+        let assigned = plan.own_worktree.clone()?;
+        let settings_before = read_git_program_settings(&assigned.worktree.path);
+        Some(Self { assigned, settings_before })
     }
 
-    /// Keeps what the tree holds after an attempt. Returns why not, for people.
+    /// Takes a snapshot of the work tree after an attempt. Returns a warning if it is missing or incomplete.
     pub(super) async fn save_after_attempt(self, key: AttemptKey) -> Option<String> {
         let warning = spawn_blocking(move || self.save_snapshot(key)).await;
-        warning.unwrap_or_else(|error| Some(format!("the work of this attempt could not be kept: {error}")))
+        warning.unwrap_or_else(|error| Some(format!("cannot take a snapshot after this attempt: {error}")))
     }
 
     fn save_snapshot(self, key: AttemptKey) -> Option<String> {
-        let Self {
-            workplace: AssignedWorktree { layout: site, worktree: tree, snapshot_stage: stage, .. },
-            settings_before: before,
-        } = self;
-        if before.is_none() || read_git_program_settings(&tree.path) != before {
-            return Some(
-                "the work of this attempt is not kept: settings of git were changed that start programs".to_owned(),
-            );
+        let Self { assigned, settings_before } = self;
+        let AssignedWorktree { layout, worktree: tree, snapshot_stage: stage, .. } = assigned;
+        if settings_before.is_none() || read_git_program_settings(&tree.path) != settings_before {
+            let text = "no snapshot was taken after this attempt: git settings that start programs have changed";
+            return Some(text.to_owned());
         }
-        let mark = SnapshotKey { stage, iteration: key.iteration, attempt: key.attempt };
-        match worktree::take_snapshot(&site, &tree, &mark) {
-            Ok(kept) => kept.left_out.map(|why| format!("not all of the work could be kept: {why}")),
-            Err(error) => Some(format!("the work of this attempt could not be kept: {error}")),
+        let snapshot_key = SnapshotKey { stage, iteration: key.iteration, attempt: key.attempt };
+        match worktree::take_snapshot(&layout, &tree, &snapshot_key) {
+            Ok(snapshot) => snapshot.left_out.map(|reason| format!("the snapshot is incomplete: {reason}")),
+            Err(error) => Some(format!("cannot take a snapshot after this attempt: {error}")),
         }
     }
 }
 
-/// The work tree of a run that can be compared and undone.
+/// The snapshot at the start of a run, against which its changes are compared and undone.
 pub(super) struct RunDiffBase {
     root: PathBuf,
     run: String,
@@ -74,27 +71,27 @@ pub(super) struct RunDiffBase {
 }
 
 impl RunDiffBase {
-    /// Remembers what the work tree of a new run holds. Others are not looked at: they have asked for nothing that takes git.
-    /// Of one that goes on nobody knows what its agents have changed.
+    /// Takes a snapshot at the start of a new run. Runs without checks and without a created work tree do not need git.
+    /// A resumed run has none, because its agents may already have changed the git settings.
     pub(super) async fn record_start(plan: &RunPlan) -> Option<Self> {
         let is_wanted = !plan.criteria.is_empty() || plan.own_worktree.is_some();
         let (root, run) = (plan.project.root.clone(), plan.id.clone());
-        let begun = is_wanted.then(|| {
+        let recorded = is_wanted.then(|| {
             spawn_blocking(move || {
                 record_tree_at(&root, &run, SnapshotMoment::Before);
                 Self { settings_before: read_git_program_settings(&root), root, run }
             })
         });
-        begun?.await.ok()
+        recorded?.await.ok()
     }
 
-    /// Remembers what it holds at the end. Who has stopped the run does not wait for a git that hangs.
+    /// Takes a snapshot at the end. After a stop, it waits only briefly for a git that hangs.
     pub(super) async fn record_end(self, outcome: Outcome) {
-        let Self { root, run, settings_before: before } = self;
+        let Self { root, run, settings_before } = self;
         let cancel_flag = Arc::new(AtomicBool::new(false));
         let shared_flag = cancel_flag.clone();
         let record_tree = move || {
-            if before.is_some() && read_git_program_settings(&root) == before {
+            if settings_before.is_some() && read_git_program_settings(&root) == settings_before {
                 record_tree_at(&root, &run, SnapshotMoment::After);
             }
         };
@@ -104,13 +101,13 @@ impl RunDiffBase {
             return;
         }
         cancel_flag.store(is_stopped, Ordering::Relaxed);
-        // It is not worth the run.
+        // A missing snapshot does not fail the run.
         let _ = ended.await;
     }
 }
 
 fn record_tree_at(root: &Path, run: &str, moment: SnapshotMoment) {
     if let Err(error) = worktree::record_run_tree(root, run, moment) {
-        tracing::debug!(run, %error, "the work tree is not remembered");
+        tracing::debug!(run, %error, "cannot take a snapshot of the work tree");
     }
 }

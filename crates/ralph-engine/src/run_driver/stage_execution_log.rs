@@ -1,5 +1,5 @@
-//! Keeps the execution log of a stage: each iteration, once its end is stored. The store is the truth, and the log only
-//! repeats it: what a crash kept from the log is added when the run is taken up again.
+//! Writes the execution log of a stage: each iteration, after its end is stored. The store is authoritative; records that
+//! are missing after a crash are added when the run is resumed.
 use std::io;
 
 use ralph_core::event::UnixMillis;
@@ -14,14 +14,13 @@ pub(super) struct StageExecutionLog {
     run_id: String,
     record_writer: ExecutionRecordBuilder,
     log: ExecutionLog,
-    /// The last iteration that stands in the log.
+    /// The last iteration in the log.
     last_logged_iteration: u32,
     failure: LogFailure,
 }
 
 enum LogFailure {
     None,
-    /// Nobody has been told yet.
     Unreported(io::Error),
     Reported,
 }
@@ -44,12 +43,12 @@ impl StageExecutionLog {
         })
     }
 
-    /// Looks how much of the run stands in the log already.
+    /// Reads which iteration of the run is the last one in the log.
     pub(super) fn load_last_logged(&mut self) {
         match self.log.last_iteration_of(&self.run_id) {
             Ok(last) => self.last_logged_iteration = last,
             Err(error) => {
-                // Rather a line less than one twice.
+                // Missing records are better than duplicates.
                 self.last_logged_iteration = u32::MAX;
                 self.set_failure(error);
             }
@@ -70,14 +69,14 @@ impl StageExecutionLog {
         }
     }
 
-    /// Says why the log is not whole, once.
+    /// Returns, once, why the log is incomplete.
     pub(super) fn take_warning(&mut self) -> Option<String> {
         if let LogFailure::None | LogFailure::Reported = self.failure {
             return None;
         }
         match std::mem::replace(&mut self.failure, LogFailure::Reported) {
             LogFailure::Unreported(error) => {
-                Some(format!("the execution log {} is not whole: {error}", self.log.path().display()))
+                Some(format!("the execution log {} is incomplete: {error}", self.log.path().display()))
             }
             LogFailure::None | LogFailure::Reported => None,
         }

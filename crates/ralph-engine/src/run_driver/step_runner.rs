@@ -24,13 +24,19 @@ use ralph_store::{
 };
 use ralph_util::failpoints::{self, FailPoint};
 
-/// What a step answers: one event, or those with which a run begins.
+/// The input of a step: one event, or the events at the start of a run.
 pub(super) struct StepInput {
     events: Vec<EventKind>,
-    /// The orders among them.
+    /// The ids of the orders among them.
     order_ids: Vec<String>,
-    /// With its settings a run is new, and stored with this step.
+    /// The settings of a new run, which is stored with this step.
     new_run_spec: Option<String>,
+}
+
+/// Data that is stored only with the first step of a run.
+struct NewRunData {
+    settings: String,
+    owner: String,
 }
 
 impl StepInput {
@@ -38,19 +44,18 @@ impl StepInput {
         Self { events: vec![event], order_ids: Vec::new(), new_run_spec: None }
     }
 
-    /// Somebody asked for something.
     pub(super) fn from_order(PendingCommand { id, command: order }: PendingCommand) -> Self {
         Self { events: vec![EventKind::Ordered { order }], order_ids: vec![id], new_run_spec: None }
     }
 
-    /// A run is taken up, of which this was asked meanwhile. What does not concern its beginning stays for later.
+    /// A run is resumed. Of the waiting orders, only those that apply before the resume are included.
     pub(super) fn for_recovery(changed: Vec<String>, waiting: Vec<PendingCommand>) -> Self {
         let first = waiting.into_iter().filter(|waiting| waiting.command.applies_before_resume());
-        let (orders, taken) = first.map(|PendingCommand { id, command: order }| (order, id)).unzip();
-        Self { events: vec![EventKind::Recovered { changed, orders }], order_ids: taken, new_run_spec: None }
+        let (orders, order_ids) = first.map(|PendingCommand { id, command: order }| (order, id)).unzip();
+        Self { events: vec![EventKind::Recovered { changed, orders }], order_ids, new_run_spec: None }
     }
 
-    /// A run begins, for which these orders wait already.
+    /// A run starts for which orders already wait.
     pub(super) fn for_new_run(settings: String, waiting: Vec<PendingCommand>) -> Self {
         let (order_ids, mut events): (Vec<String>, Vec<EventKind>) =
             waiting.into_iter().map(|PendingCommand { id, command: order }| (id, EventKind::Ordered { order })).unzip();
@@ -60,56 +65,56 @@ impl StepInput {
 }
 
 impl ProcessDriver<'_> {
-    /// Decides, records, acts.
+    /// Lets the rules decide, stores the decision, and performs its effects.
     pub(super) async fn run_step(&mut self, input: StepInput) -> Result<(), EngineError> {
         let at = self.clock.now();
-        let StepInput { events, order_ids: orders, new_run_spec: settings } = input;
-        let volatile = events.iter().all(EventKind::is_volatile);
-        self.effects.others_used = self.other_runs_usage(volatile).await?;
+        let StepInput { events, order_ids, new_run_spec } = input;
+        let is_volatile = events.iter().all(EventKind::is_volatile);
+        self.effects.others_used = self.other_runs_usage(is_volatile).await?;
         let (next, effects) = self.fold_events(events);
         let decided = effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
             _ => None,
         });
-        let opening = settings.is_some().then(|| self.run_started_fact());
+        let opening = new_run_spec.is_some().then(|| self.run_started_fact());
         let mut facts: Vec<&Fact> = opening.iter().chain(decided).collect();
         let receipt = self.build_receipt(at, &facts).await;
         if let (Some(receipt), Some(end)) = (&receipt, facts.len().checked_sub(1)) {
             facts.insert(end, receipt);
         }
-        if !volatile && (next != self.state || !facts.is_empty() || !orders.is_empty()) {
+        if !is_volatile && (next != self.state || !facts.is_empty() || !order_ids.is_empty()) {
             let plan = Arc::clone(&self.effects.plan);
             let run = &plan.id;
             let answer = if next == self.state { CommandAnswer::NoEffect } else { CommandAnswer::Applied };
-            let taken = orders.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
-            let (fence, seq) = (self.fence, self.next_seq);
+            let answered = order_ids.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
             let entry = StepRecord {
                 run,
-                fence,
-                first_seq: seq,
+                fence: self.fence,
+                first_seq: self.next_seq,
                 at,
                 facts: &facts,
-                answered_commands: &taken,
+                answered_commands: &answered,
                 guidance: guidance_for_next_stage(&plan, &next),
                 state: &next,
             };
-            let new = settings.map(|settings| (settings, self.lease.owner().to_json()));
-            let journal_store = self.store;
-            let stored = async || store_step(journal_store, &plan, &entry, new.as_ref()).await;
+            let new_run = new_run_spec.map(|settings| NewRunData { settings, owner: self.lease.owner().to_json() });
+            let store = self.store;
+            let write = async || store_step(store, &plan, &entry, new_run.as_ref()).await;
             let effect_runner = &mut self.effects;
-            let prepared = async {
+            let prepare = async {
                 effects.iter().find_map(agent_start_of).iter().for_each(|start| effect_runner.prepare_start(start));
             };
-            let (first, ()) = tokio::join!(stored(), prepared);
-            // Who begins by hand hears of it instead: nothing is lost yet.
-            let begins = new.is_some() && plan.stage.as_ref().is_none_or(|stage| stage.lease_fence.is_none());
-            let done = if begins { first } else { self.retry_while_busy(first, stored).await };
-            done.map_err(|error| self.store_failure(error))?;
+            let (first, ()) = tokio::join!(write(), prepare);
+            // A person who starts a run gets the error at once instead: nothing is lost yet.
+            let is_manual_start =
+                new_run.is_some() && plan.stage.as_ref().is_none_or(|stage| stage.lease_fence.is_none());
+            let written = if is_manual_start { first } else { self.retry_while_busy(first, write).await };
+            written.map_err(|error| self.store_failure(error))?;
             trace_stored_step(run, self.next_seq, &facts, effects.len());
         }
         facts.iter().for_each(|fact| trigger_failpoint(fact));
         self.publish_facts(at, &facts);
-        self.record.take_log_warning().iter().for_each(|why| self.observer.on_warning(why));
+        self.record.take_log_warning().iter().for_each(|warning| self.observer.on_warning(warning));
         self.state = next;
         self.effects.record_cost(self.state.spent);
         self.write_receipt_copy(receipt.as_ref());
@@ -119,27 +124,27 @@ impl ProcessDriver<'_> {
         Ok(())
     }
 
-    /// Stores again what could not be stored because others were writing.
+    /// Retries a write while the database is busy.
     async fn retry_while_busy(
         &mut self,
-        mut done: Result<(), StoreError>,
+        mut result: Result<(), StoreError>,
         retry: impl AsyncFn() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut is_told = false;
-        while done.as_ref().is_err_and(StoreError::is_busy) {
-            if !is_told {
+        let mut is_reported = false;
+        while result.as_ref().is_err_and(StoreError::is_busy) {
+            if !is_reported {
                 self.observer.on_warning(BUSY_MESSAGE);
-                is_told = true;
+                is_reported = true;
             }
             if !self.wait_before_retry().await {
                 break;
             }
-            done = retry().await;
+            result = retry().await;
         }
-        done
+        result
     }
 
-    /// Shows stored facts to the run record and to the observer, in order.
+    /// Passes stored facts to the run record and to the observer, in order.
     fn publish_facts(&mut self, at: UnixMillis, facts: &[&Fact]) {
         for fact in facts {
             self.record.record_fact(at, fact);
@@ -148,29 +153,28 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// Lets the rules answer one event after the other.
+    /// Applies the rules to one event after the other.
     fn fold_events(&self, events: Vec<EventKind>) -> (LoopState, Vec<Effect>) {
-        let (wall, ground) = (Clock::wall_now(), self.effects.plan.check_plan_file());
-        let mut all = Vec::new();
+        let (wall_clock, plan_availability) = (Clock::wall_now(), self.effects.plan.check_plan_file());
+        let mut all_effects = Vec::new();
         let mut state = self.state.clone();
         for kind in events {
-            let others = self.effects.others_used.clone();
             let event = Event {
                 at: self.clock.active_now(),
-                wall_clock: wall,
+                wall_clock,
                 random: random_number(),
-                plan_availability: ground,
-                used_by_others: others,
+                plan_availability,
+                used_by_others: self.effects.others_used.clone(),
                 kind,
             };
             let (next, effects) = step(state, event);
             state = next;
-            all.extend(effects);
+            all_effects.extend(effects);
         }
-        (state, all)
+        (state, all_effects)
     }
 
-    /// Returns what other runs have used of the budgets that this one shares. What decides nothing need not know.
+    /// Returns what other runs have used of the shared budgets. Volatile events do not need it.
     async fn other_runs_usage(&self, is_volatile: bool) -> Result<Vec<BudgetUsage>, EngineError> {
         let mut others = Vec::new();
         for shared in self.state.policy.shared.iter().filter(|_| !is_volatile) {
@@ -196,45 +200,45 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// Returns the receipt of a run that these facts complete.
+    /// Returns the receipt if these facts complete the run.
     async fn build_receipt(&mut self, at: UnixMillis, facts: &[&Fact]) -> Option<Fact> {
         if !facts.iter().any(|fact| CompletedRun::from_fact(fact).is_some()) {
             return None;
         }
         if self.record.verified_snapshot.is_none() {
             let plan = &self.effects.plan;
-            let seen = take_snapshot(&plan.project.root, plan.acceptance.isolation).await;
-            self.record_snapshot(seen);
+            let snapshot = take_snapshot(&plan.project.root, plan.acceptance.isolation).await;
+            self.record_snapshot(snapshot);
         }
         match self.record.build_receipt(at, facts, &self.effects) {
             Ok(receipt) => receipt,
             Err(error) => {
-                self.observer.on_warning(&format!("the receipt of the run cannot be written: {error}"));
+                self.observer.on_warning(&format!("cannot write the receipt of the run: {error}"));
                 None
             }
         }
     }
 
-    /// Takes note of the work tree that is verified.
+    /// Keeps the snapshot of the work tree that is verified.
     pub(super) fn record_snapshot(&mut self, snapshot: Result<WorkTreeSnapshot, String>) {
         self.record.verified_snapshot = snapshot
-            .inspect_err(|why| {
-                self.observer.on_warning(&format!("the receipt cannot say what was verified: {why}"));
+            .inspect_err(|error| {
+                self.observer.on_warning(&format!("the receipt has no snapshot of the verified work tree: {error}"));
             })
             .ok();
     }
 
-    /// Puts a copy of the receipt where people find it.
+    /// Writes a copy of the receipt into the folder of the run.
     fn write_receipt_copy(&mut self, receipt: Option<&Fact>) {
         let Some(Fact::Receipt { receipt, .. }) = receipt else { return };
         let folder = self.effects.plan.project.run_folder(&self.effects.plan.id);
         if let Err(error) = receipt_file::write_receipt_copy(&folder, receipt) {
             let path = folder.join(receipt_file::RECEIPT_FILE_NAME);
-            self.observer.on_warning(&format!("the copy {} of the receipt cannot be written: {error}", path.display()));
+            self.observer.on_warning(&format!("cannot write the copy {} of the receipt: {error}", path.display()));
         }
     }
 
-    /// The state lies in the work tree: where that is gone, it is what people must hear of.
+    /// Returns the error to report. The state is inside the work tree; if that was removed, it is the cause.
     fn store_failure(&self, error: StoreError) -> EngineError {
         let root = &self.effects.plan.project.root;
         if root.is_dir() { EngineError::Store(error) } else { EngineError::Workspace { root: root.clone() } }
@@ -267,15 +271,15 @@ impl ProcessDriver<'_> {
     }
 }
 
-/// Stores a step. With its settings and its owner a run is new.
+/// Stores a step, and the run with its first step.
 async fn store_step(
     store: &Store,
     plan: &RunPlan,
     entry: &StepRecord<'_>,
-    new_run: Option<&(String, String)>,
+    new_run: Option<&NewRunData>,
 ) -> Result<(), StoreError> {
-    let Some((settings, owner)) = new_run else { return store.record_step(entry).await };
-    let new = NewRun {
+    let Some(NewRunData { settings, owner }) = new_run else { return store.record_step(entry).await };
+    let new_run = NewRun {
         kind: plan.kind,
         agent: &plan.agent.name,
         promise: plan.claim_rules.promise.as_str(),
@@ -283,10 +287,10 @@ async fn store_step(
         owner,
         stage: plan.stage.as_ref().map(new_stage_row),
     };
-    store.insert_run(&new, entry).await
+    store.insert_run(&new_run, entry).await
 }
 
-/// Guidance that this run has not delivered belongs to the next stage of its task.
+/// Returns the guidance that this run has not delivered, which the next stage of its task gets.
 fn guidance_for_next_stage<'a>(plan: &'a RunPlan, next: &'a LoopState) -> Option<GuidanceForNextStage<'a>> {
     let stage = plan.stage.as_ref()?;
     Some(GuidanceForNextStage { task: &stage.task, guidance: next.undelivered_guidance() })
@@ -301,7 +305,7 @@ fn new_stage_row(stage: &TaskStage) -> NewStage<'_> {
     NewStage { task: &stage.task, role: &stage.role, lease_fence: stage.lease_fence }
 }
 
-/// Returns the start of an agent that is decided here, if it is one.
+/// Returns the agent start, if the effect is one.
 fn agent_start_of(effect: &Effect) -> Option<AgentStart> {
     match effect {
         Effect::StartAgent { key, plan, nonce, guidance, session, agent } => Some(AgentStart {
@@ -324,7 +328,7 @@ fn agent_start_of(effect: &Effect) -> Option<AgentStart> {
     }
 }
 
-/// Lets a test see what a death right after this record leaves.
+/// Lets a test kill the process right after this fact was recorded.
 fn trigger_failpoint(fact: &Fact) {
     match fact {
         Fact::IterationStarted { .. } => failpoints::reach_fail_point(FailPoint::IterationStartedRecorded),

@@ -9,11 +9,11 @@ use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides, UnknownAgent}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredAgent {
-    /// What the user calls it.
+    /// The name in the configuration.
     #[serde(rename = "agent")]
     pub name: String,
     adapter: String,
-    /// The variables that the configuration has for it. Their values stay there: they may be secrets.
+    /// The names of its environment variables. Their values are not stored, because they may be secrets.
     pub env: Vec<String>,
     cli: Option<String>,
     args: Option<Vec<String>>,
@@ -45,7 +45,7 @@ impl StoredAgent {
         }
     }
 
-    /// Returns the agent again. `env` has the values of its variables.
+    /// Restores the agent. `env` has the values of its variables.
     pub fn into_choice(self, env: Vec<(String, String)>) -> Result<AgentChoice, UnknownAgent> {
         Ok(AgentChoice {
             name: self.name,
@@ -65,7 +65,7 @@ impl StoredAgent {
     }
 }
 
-/// A program written with a slash is meant from where the user stood when he started the run.
+/// Makes a program path with a slash absolute, because it is relative to the directory in which the run was started.
 fn absolute_program(program: String) -> String {
     if !program.contains('/') {
         return program;

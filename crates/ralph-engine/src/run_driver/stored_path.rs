@@ -1,4 +1,4 @@
-//! A path as it is stored: as text, or byte by byte where it is none.
+//! Serializes a path as text, or as bytes if it is not UTF-8.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -36,11 +36,11 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf,
     StoredPath::deserialize(from).map(StoredPath::into_path)
 }
 
-/// The same for a path that may be missing.
+/// The same for an optional path.
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, PathBuf, Serialize, Serializer, StoredPath};
 
-    #[expect(clippy::ref_option, reason = "serde hands over the field as it is")]
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
     pub(in super::super) fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
         path.as_deref().map(StoredPath::from_path).serialize(to)
     }
@@ -64,12 +64,12 @@ mod tests {
 
     // spec: L13
     #[test]
-    fn any_path_comes_back_as_it_was_and_one_that_is_text_is_stored_as_text() {
+    fn every_path_survives_a_round_trip_and_utf8_paths_are_stored_as_text() {
         let odd = PathBuf::from(OsString::from_vec(b"/a/\xff\xfe b".to_vec()));
         for (path, perhaps) in [(odd.clone(), Some(odd)), ("/a/b".into(), None)] {
-            let place = PathFixture { path, perhaps };
-            let json = serde_json::to_string(&place).unwrap();
-            assert_eq!(serde_json::from_str::<PathFixture>(&json).unwrap(), place, "{json}");
+            let fixture = PathFixture { path, perhaps };
+            let json = serde_json::to_string(&fixture).unwrap();
+            assert_eq!(serde_json::from_str::<PathFixture>(&json).unwrap(), fixture, "{json}");
         }
         let plain = PathFixture { path: "/a/b".into(), perhaps: Some("c".into()) };
         assert_eq!(serde_json::to_string(&plain).unwrap(), r#"{"path":"/a/b","perhaps":"c"}"#);

@@ -1,4 +1,4 @@
-//! The timers that the rules started, by name. They run on active time; those of limits also by the clock on the wall.
+//! The timers that the rules have started. They run on active time; timers of rate limits also on the wall clock.
 use std::time::Duration;
 
 use ralph_core::event::{LoopTimer, UnixMillis};
@@ -12,18 +12,19 @@ pub struct TimerQueue {
 struct RunningTimer {
     timer: LoopTimer,
     due: Duration,
-    /// When it is due at the latest, whatever the own clock says.
+    /// The wall-clock time at which it is due even if `due` is not reached.
     wall_due: Option<UnixMillis>,
 }
 
 impl TimerQueue {
-    /// Starts a timer, or starts it anew.
+    /// Starts or restarts a timer.
     pub fn start(&mut self, timer: LoopTimer, due: Duration) {
         self.cancel(timer);
         self.timers.push(RunningTimer { timer, due, wall_due: None });
     }
 
-    /// Starts a timer that is due by either clock: one stands still while the machine sleeps, the other can be set.
+    /// Starts a timer that is due by either clock: active time does not advance while the machine sleeps, and the wall clock
+    /// can be set.
     pub fn start_with_wall_due(&mut self, timer: LoopTimer, due: Duration, wall: UnixMillis) {
         self.cancel(timer);
         self.timers.push(RunningTimer { timer, due, wall_due: Some(wall) });
@@ -33,7 +34,7 @@ impl TimerQueue {
         self.timers.retain(|running| running.timer != timer);
     }
 
-    /// Forgets all timers: a new attempt starts its own.
+    /// Removes all timers: a new attempt starts new ones.
     pub fn clear(&mut self) {
         self.timers.clear();
     }
@@ -44,7 +45,7 @@ impl TimerQueue {
         self.timers.iter().map(|running| running.due).min()
     }
 
-    /// Takes the timer that has been due longest.
+    /// Removes and returns the timer that has been due longest.
     pub fn take_due(&mut self, now: Duration, wall: UnixMillis) -> Option<LoopTimer> {
         let is_due = |running: &RunningTimer| running.due <= now || running.wall_due.is_some_and(|due| due <= wall);
         let (at, _) = self
@@ -87,10 +88,10 @@ mod tests {
         let early = (Duration::from_secs(59), UnixMillis(1_000_059_999));
         let slept = (Duration::from_secs(1), wall);
         let set_back = (due, UnixMillis(0));
-        for over in [slept, set_back] {
+        for elapsed in [slept, set_back] {
             timers.start_with_wall_due(timer, due, wall);
             assert_eq!(timers.take_due(early.0, early.1), None);
-            assert_eq!(timers.take_due(over.0, over.1), Some(timer));
+            assert_eq!(timers.take_due(elapsed.0, elapsed.1), Some(timer));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `ralph plan`, `ralph build` and `ralph prompt` can be told.
+//! Arguments of `ralph plan`, `ralph build` and `ralph prompt`.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,11 +11,11 @@ use crate::commands::limit_args::LimitArgs;
 use crate::commands::output_args::OutputArgs;
 use crate::commands::value_parsers::parse_iterations;
 
-/// Makes the implementation plan: runs prompts/plan.md until the agent claims completion
+/// Creates the implementation plan: runs prompts/plan.md until the agent claims completion
 ///
-/// Every iteration starts a fresh agent with the prompt file, whose variables ($MODE, $ITERATION,
-/// $MAX_ITERATIONS, $SPECS_DIR and those of the configuration) are filled in. The agent claims completion by
-/// <promise>COMPLETE</promise>. Everything it prints is in logs/session-….log of the ralph home.
+/// Every iteration starts a fresh agent with the prompt file. ralph replaces the variables in it ($MODE, $ITERATION,
+/// $MAX_ITERATIONS, $SPECS_DIR and those of the configuration). The agent claims completion with
+/// <promise>COMPLETE</promise>. ralph writes the agent's output to logs/session-….log in the ralph home.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph plan                      until complete, at most 10 iterations
@@ -25,14 +25,14 @@ pub struct PlanArgs {
     pub(super) options: ClassicArgs,
 }
 
-/// Follows the implementation plan: runs prompts/build.md until the agent claims completion
+/// Implements the plan: runs prompts/build.md until the agent claims completion
 ///
-/// Before every iteration implementation_plan.md must be in the ralph home; without it the exit code is 2.
-/// After a claim the checks of the configuration decide. Otherwise it works as `ralph plan` does.
+/// Before every iteration, implementation_plan.md must be in the ralph home; without it the exit code is 2. After a
+/// claim, the checks of the configuration decide. Apart from that, it works like `ralph plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph build 20                  at most 20 iterations
-  ralph build --strict            exit code 3 if the iterations are used up before it is complete")]
+  ralph build --strict            exit code 3 if the work is not complete after the last iteration")]
 pub struct BuildArgs {
     #[command(flatten)]
     pub(super) checking: CheckArgs,
@@ -40,27 +40,27 @@ pub struct BuildArgs {
     pub(super) options: ClassicArgs,
 }
 
-/// Runs a prompt file of your own until the agent claims completion
+/// Runs your own prompt file until the agent claims completion
 ///
-/// The file must ask for <promise>COMPLETE</promise>. Otherwise it works as `ralph plan` does.
+/// The file must ask for <promise>COMPLETE</promise>. Apart from that, it works like `ralph plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph prompt prompts/refactor.md
   ralph prompt review.md 5 --agent text --agent-cmd ./my-agent.sh")]
 pub struct PromptArgs {
-    /// A text file; it is read again for every iteration
+    /// Prompt file; ralph reads it again before every iteration
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) options: ClassicArgs,
 }
 
-/// What the three modes share.
+/// Arguments that the three modes share.
 #[derive(Debug, Args)]
 pub struct ClassicArgs {
-    /// Stops after so many iterations, done or not [built-in: 10]
+    /// Maximum number of iterations [built-in: 10]
     #[arg(value_name = "N", allow_negative_numbers = true, value_parser = parse_iterations)]
     pub(super) iterations: Option<u32>,
-    /// Ends with exit code 3, not 0, when the iterations are used up before the work is complete
+    /// Exits with 3 instead of 0 if the work is not complete after the last iteration
     #[arg(long)]
     pub(super) strict: bool,
     #[command(flatten)]

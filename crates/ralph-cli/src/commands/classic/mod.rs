@@ -1,5 +1,5 @@
-//! Classic mode: `ralph plan`, `ralph build`, `ralph prompt`. A prompt file, a fresh agent for every iteration, and
-//! a session log. The agent does all git work; nothing here changes the repository.
+//! Classic mode: `ralph plan`, `ralph build`, `ralph prompt`. A prompt file, a fresh agent for every iteration, and a
+//! session log. All git work is left to the agent; ralph does not change the repository in this mode.
 mod args;
 mod preflight;
 
@@ -26,7 +26,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::{NOTES_ENV_VAR, PromptSource, PromptTemplate, RunPlan, new_run_id, session_log_bytes};
 use ralph_util::session_log_file::SessionLogFile;
 
-/// What the prompt files of classic mode ask for.
+/// The promise that the prompt files of classic mode ask for.
 const COMPLETION_PROMISE: &str = "COMPLETE";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +46,12 @@ impl ClassicMode {
     }
 }
 
-/// What the command line asks for.
+/// The command line of one classic command.
 struct ClassicRequest<'a> {
     mode: ClassicMode,
-    /// The prompt file, where the user names it.
+    /// The prompt file, if the user names one.
     prompt_path: Option<&'a PathBuf>,
-    /// How the checks run, where there are any.
+    /// The flags for checks, if the mode has checks.
     check_args: Option<&'a CheckArgs>,
     args: &'a ClassicArgs,
 }
@@ -98,8 +98,8 @@ fn run_classic_mode(request: &ClassicRequest<'_>) -> Result<u8, CommandError> {
     start_run(plan, &request.args.output, &request.args.background)
 }
 
-/// Returns the notes of a run as its prompts name them. A path that is no text is named from the root, where agents
-/// work.
+/// Returns the path of the notes of a run for its prompts. A path that is not UTF-8 is given relative to the root,
+/// where agents work.
 fn notes_path_text(project: &Project, run: &str) -> String {
     let path = project.notes_file(run);
     let from_root = path.strip_prefix(&project.root).unwrap_or(&path);
@@ -107,7 +107,7 @@ fn notes_path_text(project: &Project, run: &str) -> String {
 }
 
 impl ClassicRequest<'_> {
-    /// Returns the settings of all layers, the flags on top.
+    /// Loads the settings of all layers, with the flags as the highest.
     fn load_settings(&self, project: &Project) -> Result<Settings, CommandError> {
         let mut settings = self.args.config.load_settings(Some(project))?;
         self.args.agent.apply(&mut settings);
@@ -134,8 +134,8 @@ impl ClassicRequest<'_> {
         let id = new_run_id();
         let mut variables = self.prompt_variables(settings);
         variables.insert(NOTES_ENV_VAR.to_owned(), notes_path_text(&project, &id));
-        let room = session_log_bytes(settings.limits.log_limit.value);
-        let session = SessionLogFile::new(&project.session_logs_folder(), room, &project.session_list_file(&id));
+        let max_bytes = session_log_bytes(settings.limits.log_limit.value);
+        let session = SessionLogFile::new(&project.session_logs_folder(), max_bytes, &project.session_list_file(&id));
         let template = PromptTemplate { path: prompt.to_path_buf(), variables };
         let request = PlanRequest {
             settings,
@@ -164,7 +164,7 @@ impl ClassicRequest<'_> {
         })
     }
 
-    /// What was built is checked; a plan and an analysis are not.
+    /// Returns the checks of the run. Only `build` has checks.
     fn select_checks(&self, settings: &Settings) -> Vec<Criterion> {
         match self.mode {
             ClassicMode::Build => settings.criteria(),
@@ -176,7 +176,7 @@ impl ClassicRequest<'_> {
         if self.args.strict { ExhaustionPolicy::NotComplete } else { ExhaustionPolicy::Fine }
     }
 
-    /// Returns the variables that stay the same for the whole run; ours win.
+    /// Returns the variables that are constant for the whole run. Built-in variables override configured ones.
     fn prompt_variables(&self, settings: &Settings) -> BTreeMap<String, String> {
         let mut variables = settings.prompt_variables();
         variables.insert("MODE".to_owned(), self.mode.as_str().to_owned());

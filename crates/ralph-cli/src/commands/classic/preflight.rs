@@ -1,4 +1,4 @@
-//! What must be in place before a classic run starts, looked at in the order in which it is told.
+//! Checks the folders, the plan and the prompt before a classic run starts.
 use std::io;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::{RunPlan, read_text_file};
 use ralph_util::private_files;
 
-/// Makes the folder for the session logs. One that cannot be made costs the log, which says so itself.
+/// Creates the folder for session logs. Errors are ignored here, because the session log reports them when it opens.
 pub(super) fn prepare_folders(project: &Project, specs: &str) {
     let logs = project.session_logs_folder();
     let _ = private_files::ensure_folder(&logs).and_then(|folder| folder.write_gitignore());
@@ -30,7 +30,7 @@ pub(super) fn require_implementation_plan(plan: &RunPlan) -> Result<(), CommandE
     }
 }
 
-/// Tells who has the files of classic mode at the root why they were not looked at there.
+/// Adds a hint if the root has prompts but ralph reads its files from another folder.
 pub(super) fn add_home_hint(project: &Project, failure: CommandError) -> CommandError {
     let Project { root, home } = project;
     if home == root || !root.join("prompts").is_dir() {
@@ -38,12 +38,11 @@ pub(super) fn add_home_hint(project: &Project, failure: CommandError) -> Command
     }
     let (root, home) = (root.display(), home.display());
     failure.with_hint(format!(
-        "the files of ralph are looked for in {home}; {root} is that place only if it holds `config` beside `prompts` \
-         and has no `.ralph`"
+        "ralph reads its files from {home}; it uses {root} only if that has `config` and `prompts`, and no `.ralph`"
     ))
 }
 
-/// Without the promise in its prompt a loop can only run to its limit.
+/// Checks that the prompt asks for the promise. Without it, the loop can only end at its limit.
 pub(super) fn check_prompt(mode: ClassicMode, path: &Path, promise: &Promise) -> Result<(), CommandError> {
     let text = read_text_file(path).map_err(|error| prompt_read_error(mode, path, &error))?;
     let tag = promise_tag(promise, None);
@@ -51,9 +50,7 @@ pub(super) fn check_prompt(mode: ClassicMode, path: &Path, promise: &Promise) ->
         (true, _) => Ok(()),
         (false, ClassicMode::Prompt) => {
             Err(CommandError::preflight_error(format!("the prompt {} does not ask for {tag}", path.display()))
-                .with_hint(
-                    "the loop ends by it: tell the agent to print it on a line of its own when everything is done",
-                ))
+                .with_hint("it ends the loop: tell the agent to print it on a separate line when everything is done"))
         }
         (false, ClassicMode::Plan | ClassicMode::Build) => {
             let path = path.display();
@@ -68,10 +65,10 @@ fn prompt_read_error(mode: ClassicMode, path: &Path, error: &io::Error) -> Comma
     match (error.kind(), mode) {
         (io::ErrorKind::NotFound, ClassicMode::Plan | ClassicMode::Build) => {
             CommandError::preflight_error(format!("the prompt {shown} does not exist"))
-                .with_hint("make it with `ralph init`")
+                .with_hint("create it with `ralph init`")
         }
         (_, _) => CommandError::preflight_error(format!("the prompt {shown} cannot be read"))
             .with_cause(error)
-            .with_hint("a prompt is a text file, which is read again for every iteration"),
+            .with_hint("a prompt is a text file that ralph reads again before every iteration"),
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph loop start`, which slash commands call too.
+//! `ralph loop start`: starts a loop in a session; also used by slash commands.
 use std::path::{Path, PathBuf};
 
 use ralph_core::outcome::exit_code;
@@ -20,8 +20,8 @@ use ralph_engine::session_driver::{
 };
 
 pub fn run(args: &LoopStartArgs) -> Result<u8, CommandError> {
-    let whole = args.read_stdin_arguments()?;
-    let args = whole.as_ref().unwrap_or(args);
+    let stdin_args = args.read_stdin_arguments()?;
+    let args = stdin_args.as_ref().unwrap_or(args);
     let folder =
         std::env::current_dir().map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
     let started = start_loop(args, &folder)?;
@@ -34,7 +34,7 @@ pub fn run(args: &LoopStartArgs) -> Result<u8, CommandError> {
     Ok(exit_code::COMPLETED)
 }
 
-/// A loop that has begun.
+/// A loop that was started, and the notices for the user.
 pub struct StartedLoop {
     pub loop_file: LoopFile,
     pub notices: Vec<SessionNotice>,
@@ -49,15 +49,15 @@ impl StartedLoop {
     }
 }
 
-/// Begins a loop for a session that works in this folder.
+/// Starts a loop for a session that works in this folder.
 pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, CommandError> {
     let key = args.session.require_session_key()?;
     let project = find_project(args, folder)?;
     let mut settings = args.config.load_settings(project.as_ref())?;
     args.apply(&mut settings);
     if !settings.session.enabled.value {
-        return Err(CommandError::preflight_error("loops in sessions are switched off")
-            .with_hint("set session.enabled to true in the configuration: `ralph config show` tells where it is set"));
+        return Err(CommandError::preflight_error("session loops are disabled")
+            .with_hint("set session.enabled to true in the configuration; `ralph config show` shows where it is set"));
     }
     if let Some(project) = &project {
         let criteria = args.parse_criteria()?;
@@ -71,11 +71,11 @@ pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, Co
         trust::ensure_use_approved(project, &settings, &used)?;
     }
     let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
-    let entry = build_loop_file(args, &settings, (&key, root))?;
+    let entry = build_loop_file(args, &settings, &key, root)?;
     store_loop(&open_loop_store()?, &key, entry)
 }
 
-/// What is to be proven needs a repository; what is not may be anywhere.
+/// Finds the project. A loop with checks needs a repository; a loop without checks does not.
 fn find_project(args: &LoopStartArgs, folder: &Path) -> Result<Option<Project>, CommandError> {
     match Project::find_from(folder) {
         Ok(project) => {
@@ -93,7 +93,8 @@ fn find_project(args: &LoopStartArgs, folder: &Path) -> Result<Option<Project>, 
 fn build_loop_file(
     args: &LoopStartArgs,
     settings: &Settings,
-    (key, root): (&SessionKey, PathBuf),
+    key: &SessionKey,
+    root: PathBuf,
 ) -> Result<LoopFile, CommandError> {
     let criteria = args.parse_criteria()?;
     ensure_run_criteria(settings, &criteria)?;
@@ -123,7 +124,7 @@ fn build_loop_file(
     Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
 }
 
-/// Puts the loop in the place of the one that the session has, unless it is that one, heard of again.
+/// Stores the loop in place of the session's current one. A repeated start of the same loop changes nothing.
 fn store_loop(loop_store: &LoopStore, key: &SessionKey, entry: LoopFile) -> Result<StartedLoop, CommandError> {
     expire_orphans(loop_store);
     loop_store.remove_expired();
@@ -131,7 +132,7 @@ fn store_loop(loop_store: &LoopStore, key: &SessionKey, entry: LoopFile) -> Resu
     let elsewhere =
         loop_store.find_with_key(key).ok().flatten().filter(|(other, entry)| other != key && is_active(entry));
     if let Some((other, _)) = &elsewhere {
-        // The same session under a less exact name: one session has one loop.
+        // The same session under a less specific key: a session has only one loop.
         super::cancel::cancel_loop(loop_store, other)?;
     }
     let (entry, here) = loop_store.update_loop(key, |there| match there {

@@ -18,7 +18,7 @@ pub use hook::{HookArgs, answer_hook, log_hook_failure, reply_to_bad_call};
 
 /// Starts, cancels and shows loops inside running agent sessions
 ///
-/// The session's program asks `ralph hook` whether it may stop; `ralph install` sets that up, with the slash commands
+/// The session's program asks `ralph hook` whether it may stop. `ralph install` sets this up, with the slash commands
 /// /ralph, /cancel-ralph and /ralph-status.
 #[derive(Debug, Args)]
 pub struct LoopCommand {
@@ -41,19 +41,19 @@ pub fn run(args: &LoopCommand) -> Result<u8, CommandError> {
     }
 }
 
-/// Which session is meant.
+/// Selects a session.
 #[derive(Debug, Clone, Args)]
 pub struct SessionArgs {
-    /// The session's own id, as its program names it
+    /// Session id, as the session's program reports it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The session's program; without it, whichever has this session
+    /// Program that runs the session; without it, any program that has this session
     #[arg(long, value_name = "HOST", value_parser = host_name_parser())]
     host: Option<String>,
 }
 
 impl SessionArgs {
-    /// Returns the session, unless none is named.
+    /// Returns the session, if one was given.
     fn session_key(&self) -> Option<SessionKey> {
         let session = self.session.as_deref().map(str::trim).filter(|session| !session.is_empty());
         session.map(|session| SessionKey::new(self.host.as_deref(), session))
@@ -61,21 +61,20 @@ impl SessionArgs {
 
     fn require_session_key(&self) -> Result<SessionKey, CommandError> {
         self.session_key().ok_or_else(|| {
-            CommandError::usage_error("no session is named, so nothing was done")
-                .with_hint("give the session's own id with --session ID")
+            CommandError::usage_error("no session id was given; nothing was done")
+                .with_hint("give the session id with --session ID")
         })
     }
 }
 
-/// Returns the names of the hosts for the parser.
+/// Returns a parser that accepts the names of supported programs.
 fn host_name_parser() -> clap::builder::PossibleValuesParser {
     HOOK_PROTOCOLS.iter().map(|host| host.name()).collect::<Vec<_>>().into()
 }
 
-/// Opens the loops of this user's sessions.
+/// Opens the store of this user's session loops.
 fn open_loop_store() -> Result<LoopStore, CommandError> {
-    let place = find_loop_folder(|name| std::env::var_os(name));
-    place
+    find_loop_folder(|name| std::env::var_os(name))
         .map(LoopStore::new)
         .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error).with_hint("set HOME"))
 }
@@ -85,14 +84,14 @@ impl From<LoopStoreError> for CommandError {
         let failure = Self::from_error(exit_code::STATE_UNUSABLE, &error);
         match &error {
             LoopStoreError::Folder { path, .. } | LoopStoreError::Unwritable { path, .. } => {
-                failure.with_hint(format!("see that you may write to {}", path.display()))
+                failure.with_hint(format!("check that you can write to {}", path.display()))
             }
             LoopStoreError::Unreadable { path, .. } => {
-                failure.with_hint(format!("see that you may read {}", path.display()))
+                failure.with_hint(format!("check that you can read {}", path.display()))
             }
             LoopStoreError::Unusable { source: LoopFileError::Newer(_), .. } => failure.with_hint("update ralph"),
             LoopStoreError::Unusable { path, .. } => failure.with_hint(format!(
-                "nothing was deleted; to begin anew, move it away: mv {0} {0}.damaged",
+                "nothing was deleted; to start over, move it away: mv {0} {0}.damaged",
                 path.display()
             )),
             LoopStoreError::LockTimeout { .. } => failure.with_hint("try again"),

@@ -1,4 +1,4 @@
-//! A prompt of the user's that is meant for ralph: the session's program shows it to the hook before the agent sees it.
+//! Slash commands in prompts: the session's program passes each prompt to the hook before the agent gets it.
 use std::path::Path;
 
 use ralph_core::session_loop::{PromptCommand, SessionNotice};
@@ -8,13 +8,12 @@ use super::{SessionArgs, cancel, loop_start, open_loop_store, status};
 use crate::error::CommandError;
 use ralph_engine::session_driver::{HookReply, SessionKey};
 
-/// Does what was asked in a session, and returns what the program is told. What cannot be done says why.
-pub fn answer_command(command: PromptCommand<'_>, (host, session): (&str, &str), folder: Option<&Path>) -> HookReply {
-    let key = SessionKey::new(Some(host), session);
+/// Runs a slash command and returns the reply for the program. The reply to a failed command contains the error.
+pub fn answer_command(command: PromptCommand<'_>, key: &SessionKey, folder: Option<&Path>) -> HookReply {
     let done = match command {
-        PromptCommand::Start { arguments } => answer_start(arguments, &key, folder),
-        PromptCommand::Cancel => answer_cancel(&key),
-        PromptCommand::Status => answer_status(&key),
+        PromptCommand::Start { arguments } => answer_start(arguments, key, folder),
+        PromptCommand::Cancel => answer_cancel(key),
+        PromptCommand::Status => answer_status(key),
     };
     done.unwrap_or_else(|failure| HookReply::Answered {
         text: format!("ralph: {}", format_error_with_hints(&failure)),
@@ -33,7 +32,7 @@ fn answer_start(arguments: &str, key: &SessionKey, folder: Option<&Path>) -> Res
 
 fn answer_cancel(key: &SessionKey) -> Result<HookReply, CommandError> {
     let cancelled = cancel::cancel_loop(&open_loop_store()?, key)?;
-    let notice = cancelled.map_or_else(SessionNotice::no_active_loop, |(_, notice)| notice);
+    let notice = cancelled.map_or_else(SessionNotice::no_active_loop, |cancelled| cancelled.notice);
     Ok(HookReply::Answered { text: notice.to_line(), notices: vec![notice] })
 }
 
@@ -43,7 +42,7 @@ fn answer_status(key: &SessionKey) -> Result<HookReply, CommandError> {
     Ok(HookReply::Answered { text: text.trim_end().to_owned(), notices: Vec::new() })
 }
 
-/// Returns what is wrong and what can be done about it.
+/// Formats an error with its causes and hints.
 pub fn format_error_with_hints(failure: &CommandError) -> String {
     let hints = failure.hints.iter().map(|hint| format!("\nhint: {hint}"));
     format!("{failure}{}", hints.collect::<String>())

@@ -1,4 +1,4 @@
-//! What a loop in a session can be told.
+//! Arguments of `ralph loop start` and of the slash command `/ralph`.
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_engine::run_driver::read_bounded_prompt;
 
-/// Begins a loop in a session, in place of the one that it may have
+/// Starts a loop in a session, replacing its current loop
 ///
-/// Prints what the session must be told. From then on, whenever the session wants to stop, it is continued until it claims
-/// completion and the checks agree, or a limit is reached.
+/// Prints the first prompt for the session. From then on, whenever the session tries to stop, ralph continues it until
+/// it claims completion and the checks agree, or a limit is reached.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("task").required(true).args(["prompt", "prompt_file", "arguments"]), after_help = "Examples:
   ralph loop start --session \"$ID\" --host claude --prompt 'Make the tests pass' --check 'cargo test'
@@ -29,44 +29,45 @@ use ralph_engine::run_driver::read_bounded_prompt;
 pub struct LoopStartArgs {
     #[command(flatten)]
     pub session: SessionArgs,
-    /// The task
+    /// Task text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// A file with the task; - for standard input
+    /// File with the task; - for standard input
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
-    /// Reads the words behind /ralph from standard input: a task, and the options below among it
+    /// Reads the arguments of /ralph from standard input: the task, mixed with the options below
     #[arg(long, value_name = "-", value_parser = ["-"], conflicts_with_all = ["description", "max_iterations",
         "completion_promise", "check", "check_timeout", "guard", "max_cost", "max_tokens", "max_duration"])]
     arguments: Option<String>,
-    /// What people shall call the loop
+    /// Display name of the loop
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
-    /// Stops after so many iterations, done or not [built-in: 100]
+    /// Maximum number of iterations [built-in: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations)]
     max_iterations: Option<u32>,
-    /// The text inside <promise>…</promise> by which the agent claims completion [built-in: DONE]
+    /// Text inside <promise>…</promise> with which the agent claims completion [built-in: DONE]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     completion_promise: Option<String>,
-    /// A shell command that must succeed before a claim is believed; repeat for more
+    /// Shell command that must succeed before a claim is accepted; repeat for more
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     check: Vec<String>,
-    /// Longest time for one check [built-in: 5m]
+    /// Time limit for each check [built-in: 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     check_timeout: Option<Duration>,
-    /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
+    /// Files that must not change before a claim, as a .gitignore pattern; replaces the configured ones; repeat for
+    /// more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// Prints one object
+    /// Prints one JSON object
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub config: ConfigArgs,
 }
 
-/// The options that may stand among the words behind `/ralph`.
+/// Options that `/ralph` accepts between the words of the task.
 const INLINE_OPTIONS: &[&str] = &[
     "max-iterations",
     "completion-promise",
@@ -79,7 +80,7 @@ const INLINE_OPTIONS: &[&str] = &[
     "description",
 ];
 
-/// The same options by themselves.
+/// Parses the same options without the `ralph loop start` in front.
 #[derive(Parser)]
 #[command(name = "/ralph", no_binary_name = true, disable_help_flag = true)]
 struct SlashCommandArgs {
@@ -88,22 +89,22 @@ struct SlashCommandArgs {
 }
 
 impl LoopStartArgs {
-    /// Returns what the words behind `/ralph` mean in a session.
-    pub fn parse_slash_arguments(words: &str, session: &SessionArgs) -> Result<Self, CommandError> {
-        let read = parse_loop_arguments(words, INLINE_OPTIONS).map_err(|error| argument_error(&error))?;
-        let mut args = vec![format!("--prompt={}", read.task)];
+    /// Parses the arguments of `/ralph` in a session.
+    pub fn parse_slash_arguments(text: &str, session: &SessionArgs) -> Result<Self, CommandError> {
+        let parsed = parse_loop_arguments(text, INLINE_OPTIONS).map_err(|error| argument_error(&error))?;
+        let mut args = vec![format!("--prompt={}", parsed.task)];
         args.extend(session.session.iter().map(|id| format!("--session={id}")));
         args.extend(session.host.iter().map(|host| format!("--host={host}")));
-        args.extend(read.options.iter().map(|(name, value)| format!("--{name}={value}")));
-        let alone = SlashCommandArgs::try_parse_from(args).map_err(|error| {
+        args.extend(parsed.options.iter().map(|(name, value)| format!("--{name}={value}")));
+        let command = SlashCommandArgs::try_parse_from(args).map_err(|error| {
             let text = error.render().to_string();
             let first = text.lines().next().unwrap_or_default();
             CommandError::usage_error(first.trim_start_matches("error: ")).with_hint(SLASH_COMMAND_USAGE)
         })?;
-        Ok(alone.start)
+        Ok(command.start)
     }
 
-    /// Returns the same with the words read that come by standard input.
+    /// Returns the arguments from standard input, if `--arguments -` was given.
     pub fn read_stdin_arguments(&self) -> Result<Option<Self>, CommandError> {
         if self.arguments.is_none() {
             return Ok(None);
@@ -114,10 +115,10 @@ impl LoopStartArgs {
         Ok(Some(read))
     }
 
-    /// Returns the task.
+    /// Returns the task text.
     pub fn read_task(&self) -> Result<String, CommandError> {
         let task = match (&self.prompt, &self.prompt_file) {
-            (Some(words), _) => words.clone(),
+            (Some(text), _) => text.clone(),
             (None, Some(path)) if path.as_os_str() == "-" => read_utf8(std::io::stdin().lock(), "standard input")?,
             (None, Some(path)) => {
                 let file = std::fs::File::open(path).map_err(|error| task_read_error(path.display(), &error))?;
@@ -131,7 +132,7 @@ impl LoopStartArgs {
         Ok(task)
     }
 
-    /// Applies the flags as the highest layer.
+    /// Applies the flags as the highest configuration layer.
     pub fn apply(&self, settings: &mut Settings) {
         settings.session.max_iterations.set_from_flag(self.max_iterations, "--max-iterations");
         settings.session.promise.set_from_flag(self.completion_promise.clone(), "--completion-promise");
@@ -140,11 +141,11 @@ impl LoopStartArgs {
         self.budget.apply(settings);
     }
 
-    /// Returns the checks.
+    /// Returns the checks of `--check`.
     pub fn parse_criteria(&self) -> Result<Vec<Criterion>, CommandError> {
         if self.check.iter().any(|command| command.trim().is_empty()) {
             return Err(CommandError::usage_error("--check is empty")
-                .with_hint("give the command that must succeed, or leave it out"));
+                .with_hint("give the command that must succeed, or omit --check"));
         }
         let mut criteria: Vec<Criterion> =
             self.check.iter().map(|command| ExternalCheck::from_shell_text(command).into()).collect();
@@ -156,10 +157,10 @@ impl LoopStartArgs {
     }
 }
 
-/// Reads a promise, which is no tag.
+/// Parses a promise, which must not contain the tag.
 pub fn parse_promise(text: &str) -> Result<Promise, CommandError> {
     if text.contains(['<', '>']) {
-        return Err(CommandError::usage_error("the promise holds `<` or `>`, which belong to the tag around it")
+        return Err(CommandError::usage_error("the promise contains `<` or `>`, which belong to the tag around it")
             .with_hint("give only the text inside the tag, such as --completion-promise=DONE"));
     }
     Promise::parse(text).map_err(|error| {
@@ -173,24 +174,23 @@ const SLASH_COMMAND_USAGE: &str = "/ralph \"task\" --max-iterations=N --completi
 fn argument_error(error: &LoopArgumentError) -> CommandError {
     let failure = CommandError::from_error(exit_code::USAGE_ERROR, error);
     match error {
-        LoopArgumentError::UnknownOption { .. } => {
-            failure.with_hint("put the task into quotation marks if that belongs to it").with_hint(SLASH_COMMAND_USAGE)
-        }
+        LoopArgumentError::UnknownOption { .. } => failure
+            .with_hint("if that is part of the task, put the task in quotation marks")
+            .with_hint(SLASH_COMMAND_USAGE),
         LoopArgumentError::SplitTask { name } => failure
-            .with_hint(format!("put its whole value into quotation marks: --{name} \"…\""))
-            .with_hint("put the task on one side of the options"),
-        LoopArgumentError::UnclosedQuote { name } => {
-            failure.with_hint(format!("write --{name} \"…\", or --{name} '…' where the value holds such marks itself"))
-        }
+            .with_hint(format!("put its whole value in quotation marks: --{name} \"…\""))
+            .with_hint("put the whole task before or after the options"),
+        LoopArgumentError::UnclosedQuote { name } => failure
+            .with_hint(format!("write --{name} \"…\", or --{name} '…' if the value contains double quotation marks")),
         LoopArgumentError::TypographicQuote { name } => {
-            failure.with_hint(format!("write plain ones: --{name} \"…\" or --{name} '…'"))
+            failure.with_hint(format!("use plain quotation marks: --{name} \"…\" or --{name} '…'"))
         }
         LoopArgumentError::AmbiguousQuote { .. } => failure
-            .with_hint("close the quotation mark of the task, or put the task into '…'")
+            .with_hint("close the quotation mark of the task, or put the task in '…'")
             .with_hint(SLASH_COMMAND_USAGE),
-        LoopArgumentError::WrongDash { .. } => {
-            failure.with_hint("put the task into quotation marks if that belongs to it").with_hint(SLASH_COMMAND_USAGE)
-        }
+        LoopArgumentError::WrongDash { .. } => failure
+            .with_hint("if that is part of the task, put the task in quotation marks")
+            .with_hint(SLASH_COMMAND_USAGE),
         LoopArgumentError::MissingValue { .. } | LoopArgumentError::MissingTask => {
             failure.with_hint(SLASH_COMMAND_USAGE)
         }
@@ -199,9 +199,9 @@ fn argument_error(error: &LoopArgumentError) -> CommandError {
 
 fn read_utf8(from: impl Read, name: impl std::fmt::Display) -> Result<String, CommandError> {
     let bytes = read_bounded_prompt(from).map_err(|error| task_read_error(&name, &error))?;
-    String::from_utf8(bytes).map_err(|_| task_read_error(&name, &"it is not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| task_read_error(&name, &"the text is not UTF-8"))
 }
 
 fn task_read_error(name: impl std::fmt::Display, error: &dyn std::fmt::Display) -> CommandError {
-    CommandError::preflight_error(format!("the task cannot be read from {name}")).with_cause(error)
+    CommandError::preflight_error(format!("cannot read the task from {name}")).with_cause(error)
 }

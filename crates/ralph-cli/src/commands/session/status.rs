@@ -1,4 +1,4 @@
-//! `ralph loop status`.
+//! `ralph loop status`: shows session loops.
 use clap::Args;
 use ralph_core::outcome::exit_code;
 use ralph_core::session_loop::SessionNotice;
@@ -11,19 +11,20 @@ use ralph_app::view::format_age;
 use ralph_engine::session_driver::{LoopFile, LoopStore, LoopStoreError, current_moment, expire_orphans};
 use ralph_util::sanitize::sanitize_text;
 
-/// Shows the loops that are going on in sessions, or the newest one of a session and how it ended
+/// Shows active session loops, or the newest loop of one session and how it ended
 #[derive(Debug, Args)]
 pub struct LoopStatusArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Prints an array of objects: id, status, active, iteration, maxIterations, completionPromise, startedAt, prompt, sessionId and more
+    /// Prints an array of objects: id, status, active, iteration, maxIterations, completionPromise, startedAt, prompt,
+    /// sessionId and more
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &LoopStatusArgs) -> Result<u8, CommandError> {
-    let (entries, bad) = load_loops(&args.session)?;
-    for error in &bad {
+    let (entries, unreadable) = load_loops(&args.session)?;
+    for error in &unreadable {
         let failure = CommandError::from_error(exit_code::STATE_UNUSABLE, error);
         out::print_note(&format!("warning: {failure}"));
     }
@@ -35,6 +36,7 @@ pub fn run(args: &LoopStatusArgs) -> Result<u8, CommandError> {
     Ok(exit_code::COMPLETED)
 }
 
+/// Returns the loops to show, and the errors of files that cannot be read.
 fn load_loops(session: &SessionArgs) -> Result<(Vec<LoopFile>, Vec<LoopStoreError>), CommandError> {
     let loop_store: LoopStore = open_loop_store()?;
     if let Some(key) = session.session_key() {
@@ -45,7 +47,7 @@ fn load_loops(session: &SessionArgs) -> Result<(Vec<LoopFile>, Vec<LoopStoreErro
     Ok((list.loops.into_iter().filter(|entry| entry.loop_state.is_active()).collect(), list.unreadable))
 }
 
-/// Returns what is told to people.
+/// Formats the loops for the terminal, one per line.
 pub fn format_loops(entries: &[LoopFile]) -> String {
     if entries.is_empty() {
         return format!("{}\n", SessionNotice::no_active_loop().to_line());
@@ -56,12 +58,12 @@ pub fn format_loops(entries: &[LoopFile]) -> String {
 fn format_loop(entry: &LoopFile) -> String {
     let state = &entry.loop_state;
     let host = entry.host.as_deref().unwrap_or("session");
-    let place =
+    let position =
         format!("{host} {}: iteration {}/{}", entry.session_id, state.current_iteration(), state.max_iterations());
     match state.machine.run_end() {
-        Some(ended) => format!("{place}, {}: {}", ended.outcome.as_str(), ended.reason),
+        Some(ended) => format!("{position}, {}: {}", ended.outcome.as_str(), ended.reason),
         None => {
-            format!("{place}, started {} ago", format_age(current_moment().at.elapsed_since(state.started)))
+            format!("{position}, started {} ago", format_age(current_moment().at.elapsed_since(state.started)))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph task approve`: a person accepts what an agent wrote about when a task is done.
+//! `ralph task approve`: a person approves the completion criteria that an agent wrote.
 use clap::{ArgGroup, Args};
 use ralph_app::tasks::{TaskSelection, approve_tasks, detect_author, find_pending_tasks};
 use ralph_app::view::pluralize;
@@ -12,16 +12,17 @@ use crate::error::CommandError;
 
 /// Approves tasks whose criteria an agent wrote
 ///
-/// Shows outcome, acceptance and every command, plugin and template that these tasks would start, as they are, and asks. A
-/// task that is not approved does not run. Editing a task does not approve it.
+/// Shows the outcome, the acceptance criteria, and every command, plugin and template of these tasks, then asks. A task
+/// that is not approved does not run. Editing a task does not approve it.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["ids", "spec", "all"])))]
 #[command(after_help = "Examples:
   ralph task approve auth-001
-  ralph task approve --spec auth --yes        without a question, such as in a script
+  ralph task approve --spec auth --yes        without asking, for scripts
 
 Exit codes: 0 approved, or nothing to approve; 1 not approved; 64 no such task")]
 pub struct TaskApproveArgs {
+    /// The task ids
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// All tasks of this spec
@@ -40,7 +41,7 @@ pub fn run(args: &TaskApproveArgs) -> Result<u8, CommandError> {
     let author = detect_author(&project);
     let pending = block_on(async { Ok(find_pending_tasks(&project, &args.selection(), author).await?) })?;
     if pending.is_empty() {
-        out::print_message("nothing to approve: no task that an agent wrote waits for approval");
+        out::print_message("nothing to approve: no task waits for approval");
         return Ok(0);
     }
     pending.iter().for_each(print_terms);
@@ -63,11 +64,11 @@ impl TaskApproveArgs {
     }
 }
 
-/// Shows the criteria, and the commands that would be started. Hidden characters are escaped: an agent wrote them.
+/// Prints the criteria and commands of a task. Hidden characters are escaped because an agent wrote the text.
 fn print_terms(row: &TaskRow) {
     out::print_message(&escape_hidden(&format!("{}  {}", row.task.id, row.task.title)));
-    for start in completion_terms(&row.task) {
-        let what = escape_hidden(&start.description).replace('\n', "\n      ");
-        out::print_message(&format!("  {}\n      {what}", escape_hidden(&start.location)));
+    for term in completion_terms(&row.task) {
+        let description = escape_hidden(&term.description).replace('\n', "\n      ");
+        out::print_message(&format!("  {}\n      {description}", escape_hidden(&term.location)));
     }
 }

@@ -10,8 +10,8 @@ use crate::error::CommandError;
 
 /// Creates a task
 ///
-/// Outcome and acceptance say when it is done; without them (--no-criteria) ralph relies on the agent's claim. Each role
-/// has defaults for flags that you do not give: see `docs/guide/tasks.md`.
+/// The outcome and the acceptance criteria define when the task is done; without them (--no-criteria) ralph relies on the
+/// agent's claim. Each role has defaults for flags that you omit: see `docs/guide/tasks.md`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
@@ -20,18 +20,18 @@ use crate::error::CommandError;
       --reviewer-verify semantic --depends TASK-000 --priority 1
   ralph task create --from-file task.yaml")]
 pub struct TaskCreateArgs {
-    /// Its id, such as TASK-001
+    /// The task id, such as TASK-001
     #[arg(required_unless_present = "from_file")]
     id: Option<String>,
-    /// The spec that it belongs to
+    /// The spec that the task belongs to
     #[arg(required_unless_present = "from_file")]
     spec: Option<String>,
-    /// What is to be done, in one line
+    /// The title: what to do, in one line
     #[arg(required_unless_present = "from_file")]
     title: Option<String>,
     #[command(flatten)]
     file: TaskFileArgs,
-    /// Creates a task that does not say when it is done
+    /// Creates a task without outcome and acceptance criteria
     #[arg(long, help_heading = "Completion", conflicts_with_all = ["outcome", "acceptance"])]
     no_criteria: bool,
     #[command(flatten)]

@@ -7,16 +7,17 @@ use ralph_engine::project::Project;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Deletes tasks, all or none; a task that others depend on stays
+/// Deletes tasks, all or none
 ///
-/// The work tree of a task and its branch ralph/TASK are deleted too, if nothing is lost with them. A task with work that is not
-/// merged is refused unless you give --leave-work. Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run
-/// cannot delete tasks.
+/// ralph also deletes the work tree of a task and its branch ralph/TASK if no work is lost. It refuses a task that others
+/// depend on, and a task with unmerged work unless you pass --leave-work. Runs of a deleted task are kept; `ralph runs`
+/// lists them. Agents in a run cannot delete tasks.
 #[derive(Debug, Args)]
 pub struct TaskDeleteArgs {
+    /// The task ids
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Leaves work trees and branches where they are; a new task with the same id continues in them
+    /// Keeps work trees and branches; a new task with the same id continues in them
     #[arg(long)]
     leave_work: bool,
 }
@@ -32,12 +33,15 @@ pub fn run(args: &TaskDeleteArgs) -> Result<u8, CommandError> {
 
 fn print_deleted_task(task: &DeletedTask) {
     out::print_line(&format!("deleted task {}", task.id));
-    task.kept_work.iter().for_each(|work| out::print_line(&format!("it stays: {work}")));
+    task.kept_work.iter().for_each(|work| out::print_line(&format!("kept {work}")));
     if let Some(path) = &task.removed_worktree {
         out::print_line(&format!("removed the work tree {}", path.display()));
     }
     if let Some(first) = task.kept_refs.first() {
         let count = i64::try_from(task.kept_refs.len()).unwrap_or(i64::MAX);
-        out::print_line(&format!("the work of its attempts stays: {}, {first}", pluralize(count, "reference")));
+        out::print_line(&format!(
+            "kept the work of its attempts: {}, starting with {first}",
+            pluralize(count, "reference")
+        ));
     }
 }

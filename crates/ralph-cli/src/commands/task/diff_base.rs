@@ -1,5 +1,5 @@
-//! From where a judge looks at the work of a judging role: the commit at which the task was begun. What a reviewer itself
-//! changes is mostly nothing.
+//! The base commit of the diff that a judge reads for a judging role: the commit at which the task started. The changes
+//! of the judging stage alone would usually be empty.
 use ralph_core::fact::Fact;
 
 use crate::error::CommandError;
@@ -7,7 +7,7 @@ use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_store::{Store, TaskRow};
 
-/// Returns the commit from which the first stage of a task started that is still part of what stands in the work tree.
+/// Returns the base commit of the earliest stage of a task whose base is still an ancestor of HEAD.
 pub async fn find_base_commit(store: &Store, row: &TaskRow, project: &Project) -> Result<Option<String>, CommandError> {
     for run in store.runs_of_task(&row.task.id).await? {
         let sealed = store.events_of_kinds(&run.id, ["run.sealed", "run.sealed"]).await?;

@@ -8,21 +8,22 @@ use super::field_args::{TaskFieldArgs, parse_status};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Changes a task: each flag replaces a field
+/// Edits a task: each flag replaces one field
 ///
-/// An active run keeps the criteria with which it started. A task that waits for approval keeps waiting: only `ralph task
-/// approve` approves. If an agent of a run changes the criteria, they wait for approval; an agent cannot set the status.
+/// An active run keeps the criteria that it started with. A task that waits for approval keeps waiting: only `ralph task
+/// approve` approves. If an agent in a run changes the criteria, they need approval; an agent cannot set the status.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task edit TASK-001 --priority 1 --depends TASK-000
   ralph task edit TASK-001 --status todo
   ralph task edit TASK-001 --tester-verify-cmd 'make test' --tester-max-iterations 3")]
 pub struct TaskEditArgs {
+    /// The task id
     id: String,
-    /// What is to be done, in one line
+    /// Title: what to do, in one line
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// The spec that it belongs to
+    /// Spec that the task belongs to
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
     /// todo, coding, reviewing, testing, qa, done, blocked or cancelled
@@ -47,7 +48,7 @@ pub fn run(args: &TaskEditArgs) -> Result<u8, CommandError> {
     out::print_line(&format!("changed task {}", edited.id));
     if edited.approval == Approval::Pending {
         out::print_note(&format!(
-            "an agent wrote what decides about task {0}: review it, and approve it with `ralph task approve {0}`",
+            "an agent wrote the criteria of task {0}: review them, then approve them with `ralph task approve {0}`",
             edited.id
         ));
     }

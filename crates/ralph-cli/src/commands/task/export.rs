@@ -7,15 +7,16 @@ use ralph_engine::project::Project;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Prints tasks as YAML that `ralph task import` reads again unchanged
+/// Prints tasks as YAML that `ralph task import` reads without loss
 ///
-/// Without ID, all of them. One task is a `task:`, several are a list.
+/// One task is printed as `task:`, several as a list.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task export > tasks.yaml
   ralph task export TASK-001 TASK-002
   ralph task export --spec auth")]
 pub struct TaskExportArgs {
+    /// The task ids [default: all tasks]
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Only tasks of this spec

@@ -15,31 +15,31 @@ use ralph_util::suggest;
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct TaskFieldArgs {
-    /// What is to be done, at length
+    /// Full description of what to do
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// 1 comes first [built-in: 3]
+    /// Priority; 1 is the most urgent [built-in: 3]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<u32>,
-    /// A task that must be done before; repeat for more
+    /// Task that must be done first; repeat for more
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     depends: Option<Vec<String>>,
-    /// Who is to do it
-    #[arg(long, value_name = "WHO")]
+    /// Assignee of the task
+    #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// What is true when the task is done
+    /// Outcome: what is true when the task is done
     #[arg(long, value_name = "TEXT", help_heading = "Completion")]
     outcome: Option<String>,
-    /// Something that must hold; repeat for more
+    /// Acceptance criterion; repeat for more
     #[arg(long, value_name = "TEXT", help_heading = "Completion")]
     acceptance: Vec<String>,
     /// Files that must not change before a claim, as in a .gitignore; repeat for more
     #[arg(long, value_name = "GLOB", help_heading = "Completion")]
     guard: Option<Vec<String>>,
-    /// Files that its work may change although they are sealed, such as the check itself; repeat for more
+    /// Sealed files that the task may change, such as the check itself; repeat for more
     #[arg(long, value_name = "GLOB", help_heading = "Completion")]
     allow_changes: Option<Vec<String>>,
-    /// workspace: claims are checked in the work tree; clean: in a fresh checkout of the commit
+    /// Where claims are checked: workspace (the work tree) or clean (a fresh checkout of the commit)
     #[arg(long, value_name = "WHERE", help_heading = "Completion", value_parser = parse_isolation)]
     isolation: Option<CheckIsolation>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct TaskFieldArgs {
 }
 
 impl TaskFieldArgs {
-    /// Returns the fields that the flags give.
+    /// Returns the fields that are set by flags.
     pub fn to_fields(&self) -> Result<TaskFields, CommandError> {
         Ok(TaskFields {
             description: self.description.clone(),
@@ -69,27 +69,33 @@ fn parse_isolation(text: &str) -> Result<CheckIsolation, String> {
         .ok_or_else(|| suggest::suggestion_hint(text, &CheckIsolation::ALL.map(CheckIsolation::as_str)))
 }
 
-/// Reads the one task of a file.
+/// Reads a file that contains exactly one task.
 pub fn read_task_file(path: &Path) -> Result<ParsedTask, CommandError> {
-    let (text, name) = read_task_text(path)?;
+    let TaskText { text, name } = read_task_text(path)?;
     Ok(task::parse_single_task(&text, TaskFileFormat::detect(path, &text), &name)?)
 }
 
+/// The text of a task file, and the name of the file for messages.
+pub struct TaskText {
+    pub text: String,
+    pub name: String,
+}
+
 /// Reads a file of tasks; `-` is standard input.
-pub fn read_task_text(path: &Path) -> Result<(String, String), TaskError> {
+pub fn read_task_text(path: &Path) -> Result<TaskText, TaskError> {
     if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
-        return Ok((task::read_bounded(std::io::stdin().lock(), &name)?, name));
+        return Ok(TaskText { text: task::read_bounded(std::io::stdin().lock(), &name)?, name });
     }
     let name = sanitize_text(&path.display().to_string());
     let file = File::open(path).map_err(|error| TaskError::unreadable_file(&name, &error))?;
-    Ok((task::read_bounded(file, &name)?, name))
+    Ok(TaskText { text: task::read_bounded(file, &name)?, name })
 }
 
-/// Where a whole task is read from.
+/// The file from which a task is read.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TaskFileArgs {
-    /// Takes what no flag says from a file with one task
+    /// Reads the task from a file; flags override its fields
     #[arg(long, value_name = "FILE")]
     pub from_file: Option<PathBuf>,
 }

@@ -8,17 +8,17 @@ use super::field_args::TaskFieldArgs;
 use crate::commands::block_on;
 use crate::error::CommandError;
 
-/// Creates a task that follows another one; it inherits spec, priority and criteria
+/// Creates a follow-up of a task, which inherits its spec, priority and criteria
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task followup TASK-001 TASK-001b
   ralph task followup TASK-001 TASK-007 'Rate limits for the login' --acceptance '429 after 5 attempts'")]
 pub struct TaskFollowupArgs {
-    /// The task that it follows
+    /// The id of the task to follow up
     id: String,
-    /// The id of the new one
+    /// The id of the new task
     new_id: String,
-    /// What is to be done, in one line [usual: Follow-up: and the old title]
+    /// The title of the new task [default: `Follow-up: ` and the old title]
     title: Option<String>,
     #[command(flatten)]
     fields: TaskFieldArgs,

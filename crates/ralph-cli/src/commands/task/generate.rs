@@ -1,4 +1,4 @@
-//! `ralph task generate`: a run whose agent writes tasks into a file, and whose check is the import of that file.
+//! `ralph task generate`: a run whose agent writes tasks to a file, and whose check is a dry-run import of that file.
 use std::path::Path;
 
 use ralph_core::claim::Promise;
@@ -7,7 +7,7 @@ use ralph_core::outcome::exit_code;
 use ralph_core::policy::{BaselineMode, Policy};
 use ralph_core::task::TaskGenerationPrompt;
 
-use super::field_args::read_task_text;
+use super::field_args::{TaskText, read_task_text};
 use super::generate_args::TaskGenerateArgs;
 use super::import_generated::finish_generation;
 use crate::commands::run::{execute_with_keeper, with_keeper};
@@ -21,7 +21,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
 use ralph_engine::verify::AcceptancePolicy;
 
-/// Longer specs are mistakes, and no agent reads them.
+/// The largest accepted spec; agents do not read longer ones.
 const MAX_SPEC_BYTES: usize = 1 << 20;
 
 pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
@@ -35,24 +35,24 @@ pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
         out::print_data(&prompt.render());
         return Ok(0);
     }
-    let plan = plan_generation(args, (&settings, project.clone()), (id.clone(), prompt))?;
+    let plan = plan_generation(args, &settings, project.clone(), id.clone(), prompt)?;
     preflight_run(&plan)?;
     trust::ensure_approved_with(&plan, &settings, SettingsPart::Unused, &[])?;
     with_keeper(async |keeper| {
-        let show = args.output.output_mode(&plan);
-        let code = execute_with_keeper(plan, keeper, show).await?;
-        finish_generation(&project, &id, (code, args.output.audience())).await
+        let output = args.output.output_mode(&plan);
+        let code = execute_with_keeper(plan, keeper, output).await?;
+        finish_generation(&project, &id, code, args.output.audience()).await
     })
 }
 
 fn build_prompt(args: &TaskGenerateArgs, project: &Project, id: &str) -> Result<TaskGenerationPrompt, CommandError> {
-    let (spec_text, name) = read_task_text(&args.file)?;
-    let refused = |what: &str| CommandError::preflight_error(format!("the spec {name} {what}"));
+    let TaskText { text: spec_text, name } = read_task_text(&args.file)?;
+    let refused = |problem: &str| CommandError::preflight_error(format!("the spec {name} {problem}"));
     if spec_text.trim().is_empty() {
-        return Err(refused("is empty").with_hint("write down what is to be built"));
+        return Err(refused("is empty").with_hint("describe what to build"));
     }
     if spec_text.len() > MAX_SPEC_BYTES {
-        return Err(refused("is larger than 1 MB").with_hint("make several specs of it"));
+        return Err(refused("is larger than 1 MB").with_hint("split it into several specs"));
     }
     let answer = project.generated_tasks_file(id);
     let answer = answer.strip_prefix(&project.root).unwrap_or(&answer).display().to_string();
@@ -61,8 +61,10 @@ fn build_prompt(args: &TaskGenerateArgs, project: &Project, id: &str) -> Result<
 
 fn plan_generation(
     args: &TaskGenerateArgs,
-    (settings, project): (&Settings, Project),
-    (id, prompt): (String, TaskGenerationPrompt),
+    settings: &Settings,
+    project: Project,
+    id: String,
+    prompt: TaskGenerationPrompt,
 ) -> Result<RunPlan, CommandError> {
     let promise = Promise::parse(TaskGenerationPrompt::PROMISE)
         .map_err(|error| CommandError::from_message(exit_code::INTERNAL_ERROR, error))?;
@@ -80,27 +82,28 @@ fn plan_generation(
     Ok(RunPlan {
         id,
         kind: GENERATE_RUN_KIND,
-        // What the agent wrote lies where git does not look.
+        // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
         acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
-        // There is nothing to import yet.
+        // Before the first iteration there is no file to check.
         policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.policy },
         ..plan
     })
 }
 
-/// The check: this very program would import what the agent wrote.
+/// Returns the check: this program runs `task import --dry-run` on the agent's file.
 fn import_check(project: &Project, id: &str, spec: &str) -> Result<Criterion, CommandError> {
-    let no_text = |path: &Path| {
-        CommandError::preflight_error(format!("the path {} is no UTF-8 text", path.display()))
-            .with_hint("tasks cannot be generated from there")
+    let not_utf8 = |path: &Path| {
+        CommandError::preflight_error(format!("the path {} is not valid UTF-8", path.display()))
+            .with_hint("move the project to a path that is valid UTF-8")
     };
-    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| no_text(path));
-    let own = std::env::current_exe().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| not_utf8(path));
+    let program =
+        std::env::current_exe().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
     let (base, answer) = (project.base_folder(), project.generated_tasks_file(id));
     let answer = text(answer.strip_prefix(base).unwrap_or(&answer))?;
-    let words = ["task", "import", "--dry-run", "--spec", spec, &answer].map(str::to_owned);
-    let command = CheckCommand::Argv([text(&own)?].into_iter().chain(words).collect());
-    // From the root another home might be found.
+    let arguments = ["task", "import", "--dry-run", "--spec", spec, &answer].map(str::to_owned);
+    let command = CheckCommand::Argv([text(&program)?].into_iter().chain(arguments).collect());
+    // Started in the root, the check might find another project.
     let folder = base.strip_prefix(&project.root).ok().filter(|folder| !folder.as_os_str().is_empty());
     let check = ExternalCheck { working_dir: folder.map(text).transpose()?, ..ExternalCheck::new(command) };
     Ok(Criterion { name: Some("tasks".to_owned()), ..check.into() })

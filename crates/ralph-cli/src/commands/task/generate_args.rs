@@ -1,4 +1,4 @@
-//! What `ralph task generate` can be told.
+//! The arguments of `ralph task generate`.
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,28 +13,28 @@ use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_engine::project::Project;
 
-/// Lets an agent make tasks of a spec
+/// Generates tasks from a spec with an agent
 ///
-/// The agent reads the spec and the repository and writes tasks, each with an outcome and acceptance criteria. They are
-/// held against everything that `ralph task import` looks at; what is wrong goes back to the agent, a few times at most.
-/// Then all of them are stored, or none. Checks that the agent wrote are not started before `ralph task approve`.
+/// The agent reads the spec and the repository and writes tasks, each with an outcome and acceptance criteria. ralph
+/// validates them as `ralph task import` does, and returns errors to the agent up to --max-iterations times. Then it stores
+/// all tasks or none. Checks that the agent wrote do not run until you approve them with `ralph task approve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task generate docs/auth.md
   ralph task generate spec.md --spec auth --agent codex
-  ralph task generate docs/auth.md --dry-run      the prompt; nothing is started
+  ralph task generate docs/auth.md --dry-run      only prints the prompt
 
-Exit codes: as for `ralph run`; 3: the agent wrote nothing that could be imported")]
+Exit codes: as for `ralph run`; 3 the agent wrote no tasks that can be imported")]
 pub struct TaskGenerateArgs {
-    /// The file with the spec; - is standard input
+    /// The file with the spec; - for standard input
     pub file: PathBuf,
-    /// The spec that the tasks belong to [usual: by the name of the file]
+    /// Id of the spec [default: from the file name]
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
-    /// Prints the prompt, and starts nothing
+    /// Prints the prompt without starting the agent
     #[arg(long)]
     pub dry_run: bool,
-    /// How often the agent may try
+    /// Stops after N attempts of the agent
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations, default_value = "3",
         help_heading = "Limits")]
     pub max_iterations: u32,
@@ -49,7 +49,7 @@ pub struct TaskGenerateArgs {
 }
 
 impl TaskGenerateArgs {
-    /// Returns the settings of all layers, these flags on top.
+    /// Returns the settings of all configuration layers, overridden by these flags.
     pub fn load_settings(&self, project: &Project) -> Result<Settings, CommandError> {
         let mut settings = self.config.load_settings(Some(project))?;
         self.agent.apply(&mut settings);
@@ -63,8 +63,8 @@ impl TaskGenerateArgs {
         let id = self.spec.clone().unwrap_or_else(|| to_slug(&stem));
         match is_valid_id(&id) {
             true => Ok(id),
-            false => Err(CommandError::usage_error(format!("{id:?} is no id of a spec"))
-                .with_hint("name it with --spec: letters, digits, `-`, `_` and `.`, such as auth-feature")),
+            false => Err(CommandError::usage_error(format!("{id:?} is not a valid spec id"))
+                .with_hint("set one with --spec: letters, digits, `-`, `_` and `.`, such as auth-feature")),
         }
     }
 }

@@ -9,12 +9,12 @@ use ralph_core::task::TaskAuthor;
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
-use super::field_args::read_task_text;
+use super::field_args::{TaskText, read_task_text};
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Imports tasks from a file, all or none: YAML, prd.json or a Markdown check list
+/// Imports tasks from a file, all or none: YAML, prd.json or a Markdown checklist
 ///
 /// YAML is a list of tasks or a single `task:`. The stories of prd.json become tasks; those with `passes: true` are done.
 /// In Markdown each `- [ ] ID: title` without indentation is a task, and the indented lines below it are its acceptance criteria.
@@ -22,21 +22,21 @@ use crate::error::CommandError;
 #[command(after_help = "Examples:
   ralph task import tasks.yaml
   ralph task import prd.json --spec shop
-  ralph task import tasks.yaml --dry-run      reports errors, and stores nothing
+  ralph task import tasks.yaml --dry-run      only reports errors
   ralph task import - --format markdown < TODO.md")]
 pub struct TaskImportArgs {
-    /// The file; - is standard input
+    /// The file; - for standard input
     file: PathBuf,
-    /// The spec of tasks that name none
+    /// Spec of tasks that do not name one
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
-    /// The format [default: by the name of the file]
+    /// Format [default: detected from file name and content]
     #[arg(long, value_enum)]
     format: Option<TaskFormatArg>,
-    /// An agent wrote it: its checks are not started before `ralph task approve`
+    /// Marks the tasks as written by an agent: they need approval with `ralph task approve`
     #[arg(long)]
     by_agent: bool,
-    /// Checks the file, and stores nothing
+    /// Validates the file without storing tasks
     #[arg(long)]
     dry_run: bool,
     /// Prints an array of objects with id and status
@@ -52,7 +52,7 @@ enum TaskFormatArg {
 }
 
 pub fn run(args: &TaskImportArgs) -> Result<u8, CommandError> {
-    let (text, name) = read_task_text(&args.file)?;
+    let TaskText { text, name } = read_task_text(&args.file)?;
     let form = args.format.map_or_else(|| TaskFileFormat::detect(&args.file, &text), TaskFormatArg::file_format);
     let project = Project::find_here()?;
     let mode = if args.dry_run { ImportMode::DryRun } else { ImportMode::Store };
@@ -68,8 +68,8 @@ pub fn run(args: &TaskImportArgs) -> Result<u8, CommandError> {
         out::print_line(&imported.iter().map(object).collect::<serde_json::Value>().to_string());
         return Ok(0);
     }
-    let did = if args.dry_run { "could be imported" } else { "imported" };
-    out::print_line(&format!("{} {did} from {}", pluralize(imported.len() as i64, "task"), sanitize_text(&name)));
+    let result = if args.dry_run { "can be imported" } else { "imported" };
+    out::print_line(&format!("{} {result} from {}", pluralize(imported.len() as i64, "task"), sanitize_text(&name)));
     Ok(0)
 }
 

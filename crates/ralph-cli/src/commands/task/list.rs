@@ -9,7 +9,7 @@ use super::field_args::parse_status;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Lists tasks, the most urgent first, then the oldest
+/// Lists tasks by priority, then by age
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task list --status todo,blocked
@@ -21,7 +21,7 @@ pub struct TaskListArgs {
     /// Only tasks of this spec
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
-    /// Only tasks that are to do and wait for nothing, approval included
+    /// Only tasks that can start: status todo, approved, all dependencies done
     #[arg(long)]
     ready: bool,
     /// Prints an array of objects, each with at least id and status
@@ -37,7 +37,11 @@ pub fn run(args: &TaskListArgs) -> Result<u8, CommandError> {
         let rows: Vec<_> = rows.collect();
         out::print_line(&serde_json::to_string(&rows).unwrap_or_default());
     } else if tasks.is_empty() {
-        let note = if total == 0 { "no tasks yet; create one with `ralph task create`" } else { "no such tasks" };
+        let note = if total == 0 {
+            "no tasks yet; create one with `ralph task create`"
+        } else {
+            "no task matches these filters"
+        };
         out::print_note(note);
     } else {
         let text: String = tasks.iter().map(|task| task_line(&task.item, &task.blockers()) + "\n").collect();

@@ -1,4 +1,4 @@
-//! `ralph task`: the tasks of a project.
+//! `ralph task` and its subcommands.
 mod approve;
 mod create;
 mod delete;
@@ -26,21 +26,21 @@ pub use import_generated::{finish_generation, finish_generation_in};
 use crate::error::CommandError;
 use ralph_app::task::{self as app_task, FoundTask};
 use ralph_engine::project::Project;
-use ralph_store::{Store, TaskRow};
+use ralph_store::Store;
 
-/// Manages tasks: pieces of work that say when they are done
+/// Manages tasks: units of work with completion criteria
 ///
-/// A task has an outcome and acceptance criteria, and for each role (coder, reviewer, tester, qa) a promise and a way to
-/// verify it. `ralph task run` lets an agent work on it until that is proven.
+/// A task has an outcome and acceptance criteria, and for each role (coder, reviewer, tester, qa) a promise and a method
+/// to verify it. `ralph task run` runs an agent on one stage of a task until the stage is verified.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
       --acceptance 'a bad password gives 401' --coder-verify-cmd 'make test'
-  ralph task import tasks.yaml                     also prd.json and Markdown check lists
-  ralph task generate docs/auth.md                 an agent makes tasks of a spec
-  ralph task list --ready                          what can be worked on now
+  ralph task import tasks.yaml                     also prd.json and Markdown checklists
+  ralph task generate docs/auth.md                 an agent writes tasks from a spec
+  ralph task list --ready                          tasks that can start now
   ralph task run TASK-001                          the coder's stage, in this work tree
-  ralph task show TASK-001                         what was claimed, and what was proven")]
+  ralph task show TASK-001                         its criteria, claims and verdicts")]
 pub struct TaskCommand {
     #[command(subcommand)]
     command: TaskSubcommand,
@@ -85,13 +85,12 @@ pub fn create_followup_task(args: &TaskFollowupArgs) -> Result<u8, CommandError>
     followup::run(args)
 }
 
-/// Opens the store of the project here, and creates it if there is none.
+/// Opens the store of the project in the current directory, and creates it if it does not exist.
 async fn open_or_create_store() -> Result<Store, CommandError> {
     Ok(app_task::open_or_create_store(&Project::find_here()?).await?)
 }
 
-/// Returns a task of the project here, with its store.
-async fn find_task(id: &str) -> Result<(Store, TaskRow), CommandError> {
-    let FoundTask { store, row } = app_task::find_task(&Project::find_here()?, id).await?;
-    Ok((store, row))
+/// Returns a task of the project in the current directory, with its store.
+async fn find_task(id: &str) -> Result<FoundTask, CommandError> {
+    Ok(app_task::find_task(&Project::find_here()?, id).await?)
 }

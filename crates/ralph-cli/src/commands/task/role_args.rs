@@ -1,4 +1,4 @@
-//! What each role must bring, as flags: the same six for each of the four.
+//! The flags for the completion criteria of each role: the same six flags for each of the four roles.
 use clap::Args;
 use ralph_core::task::{MethodName, Role, VerificationConfig};
 
@@ -14,22 +14,22 @@ macro_rules! role_args {
         #[command(next_help_heading = $heading)]
         pub struct $name {
             #[arg(id = concat!($role, "-promise"), long = concat!($role, "-promise"), value_name = "TEXT",
-                        help = "The text inside <promise>…</promise> by which it claims")]
+                        help = "Text inside <promise>…</promise> with which the role claims completion")]
             promise: Option<String>,
             #[arg(id = concat!($role, "-description"), long = concat!($role, "-description"), value_name = "TEXT",
-                        help = "When its stage is done, in words")]
+                        help = "Description of when the stage is done")]
             description: Option<String>,
             #[arg(id = concat!($role, "-verify"), long = concat!($role, "-verify"), value_name = "METHOD",
-                        value_parser = parse_method, help = "string_match, external, semantic, multi_stage or plugin")]
+                        value_parser = parse_method, help = "Verification method: string_match, external, semantic, multi_stage or plugin")]
             verify: Option<MethodName>,
             #[arg(id = concat!($role, "-verify-cmd"), long = concat!($role, "-verify-cmd"), value_name = "CMD",
-                        help = "The shell command that must succeed")]
+                        help = "Shell command that must succeed")]
             verify_cmd: Option<String>,
             #[arg(id = concat!($role, "-verify-config"), long = concat!($role, "-verify-config"),
-                        value_name = "JSON|@FILE", help = "The configuration of its method")]
+                        value_name = "JSON|@FILE", help = "Configuration of the verification method")]
             verify_config: Option<String>,
             #[arg(id = concat!($role, "-max-iterations"), long = concat!($role, "-max-iterations"), value_name = "N",
-                        value_parser = parse_iterations, help = "Most iterations of its stage")]
+                        value_parser = parse_iterations, help = "Iteration limit of the stage")]
             max_iterations: Option<u32>,
         }
 
@@ -68,7 +68,7 @@ pub struct RoleArgs {
 
 /// The flags of one role.
 struct RoleFlags<'a> {
-    /// The flag whose value is a text of its own.
+    /// The name of the `verify_config` flag, for error messages.
     verify_config_flag: &'static str,
     promise: Option<&'a String>,
     description: Option<&'a String>,
@@ -79,7 +79,7 @@ struct RoleFlags<'a> {
 }
 
 impl RoleArgs {
-    /// Returns the fields of every role that has a flag.
+    /// Returns the fields of every role for which a flag is set.
     pub fn to_fields(&self) -> Result<Vec<RoleFields>, CommandError> {
         let by_role = [
             (Role::Coder, self.coder.flags()),
@@ -114,13 +114,13 @@ impl RoleFlags<'_> {
 fn parse_verify_config(flag: &'static str, written: &str) -> Result<VerificationConfig, CommandError> {
     let read = match written.strip_prefix('@') {
         Some("") => {
-            return Err(CommandError::usage_error(format!("{flag}: the file behind @ has no name"))
-                .with_hint("such as @check.yaml, or JSON: '{\"command\": \"make test\"}'"));
+            return Err(CommandError::usage_error(format!("{flag}: there is no file name after @"))
+                .with_hint("write @check.yaml, or JSON: '{\"command\": \"make test\"}'"));
         }
         Some(path) => task::read_verification_file(path),
         None if !written.trim_start().starts_with('{') => {
-            return Err(CommandError::usage_error(format!("{flag}: JSON is expected, or @ and the name of a file"))
-                .with_hint("such as '{\"command\": \"make test\"}' or @check.yaml"));
+            return Err(CommandError::usage_error(format!("{flag}: expected JSON or @FILE"))
+                .with_hint("write '{\"command\": \"make test\"}' or @check.yaml"));
         }
         None => task::parse_verification_json(written, flag),
     };

@@ -1,4 +1,4 @@
-//! `ralph task run`: one stage of a task, driven by the same engine as every other run.
+//! `ralph task run`: runs one stage of a task.
 use ralph_core::outcome::Outcome;
 use ralph_core::pipeline::{StageOutcome, StageReport};
 use ralph_core::task::{Role, Task, TaskStatus, unmet_dependencies};
@@ -15,6 +15,7 @@ use ralph_app::config::Settings;
 use ralph_app::plan::{StagePlan, StageRequest, plan_stage};
 use ralph_app::run::refuse_recursion;
 use ralph_app::run::refuse_tracked_state;
+use ralph_app::task::FoundTask;
 use ralph_app::view::short_id;
 use ralph_app::worktrees::ensure_task_is_free;
 use ralph_engine::project::Project;
@@ -31,20 +32,20 @@ pub fn run(args: &TaskRunArgs) -> Result<u8, CommandError> {
         let plan = block_on(plan_stage_run(args, &settings, project))?;
         return run_detached(plan, &args.output, execute_run);
     }
-    // The store has a thread, and the keeper must be there before it.
+    // The keeper must be forked before the store starts its thread.
     with_keeper(async |keeper| {
         let plan = plan_stage_run(args, &settings, project).await?;
-        let show = args.output.output_mode(&plan);
-        execute_with_keeper(plan, keeper, show).await
+        let output = args.output.output_mode(&plan);
+        execute_with_keeper(plan, keeper, output).await
     })
 }
 
-/// Looks whether the stage can begin, and settles what it is held to.
+/// Checks that the stage can start, and plans it.
 async fn plan_stage_run(args: &TaskRunArgs, settings: &Settings, project: Project) -> Result<RunPlan, CommandError> {
-    let (store, row) = find_task(&args.id).await?;
+    let FoundTask { store, row } = find_task(&args.id).await?;
     let ready = ensure_ready(&store, &row, &project).await;
     let sent_back = last_rejection(&store, &row).await;
-    let begun_at = find_base_commit(&store, &row, &project).await;
+    let base_commit = find_base_commit(&store, &row, &project).await;
     let accepted_last = last_accepted_role(&store, &row).await;
     store.close().await;
     ready?;
@@ -58,7 +59,7 @@ async fn plan_stage_run(args: &TaskRunArgs, settings: &Settings, project: Projec
         earlier_results: sent_back?.into_iter().collect(),
     };
     let StagePlan { mut plan, warnings } = plan_stage(request, &row, project, &TerminalInteraction)?;
-    if let (true, Some(judge), Some(base)) = (args.role.can_send_back(), &mut plan.judge, begun_at?) {
+    if let (true, Some(judge), Some(base)) = (args.role.can_send_back(), &mut plan.judge, base_commit?) {
         judge.base_commit = base;
     }
     failpoints::reach_fail_point(FailPoint::StageBegins);
@@ -67,14 +68,14 @@ async fn plan_stage_run(args: &TaskRunArgs, settings: &Settings, project: Projec
     Ok(plan)
 }
 
-/// Says that this stage will not move its task.
+/// Returns a warning if this stage cannot change the status of its task.
 fn out_of_turn_warning(row: &TaskRow, role: &Role, accepted_last: Option<&Role>) -> Option<String> {
     let Task { id, status, .. } = &row.task;
     let own = TaskStatus::while_in_role(role)?.as_str();
     (!status.is_turn_of(role, accepted_last)).then(|| {
         format!(
-            "task {id} is {}, so it is not the turn of the {}: however this stage ends, the task stays {} \
-             (`ralph task edit {id} --status {own}` makes it so)",
+            "task {id} is {}, so it is not the turn of the {}: whatever the result of this stage, the task stays {} \
+             (`ralph task edit {id} --status {own}` changes that)",
             status.as_str(),
             role.as_str(),
             status.as_str(),
@@ -82,7 +83,7 @@ fn out_of_turn_warning(row: &TaskRow, role: &Role, accepted_last: Option<&Role>)
     })
 }
 
-/// Returns the role whose stage was accepted last.
+/// Returns the role of the stage that was accepted last.
 async fn last_accepted_role(store: &Store, row: &TaskRow) -> Result<Option<Role>, CommandError> {
     let runs = store.runs_of_task(&row.task.id).await?;
     let accepted = runs.iter().rev().filter(|run| run.status == Outcome::Completed.as_str());
@@ -94,19 +95,19 @@ fn run_role(run: &RunRow) -> Option<Role> {
     Role::parse(run.role.as_deref()?).ok()
 }
 
-/// Refuses a task that waits for others, is over, or has somebody at work on it.
+/// Refuses a task that has ended, waits for other tasks, or is being worked on.
 async fn ensure_ready(store: &Store, row: &TaskRow, project: &Project) -> Result<(), CommandError> {
     let id = &row.task.id;
     if let TaskStatus::Done | TaskStatus::Cancelled = row.task.status {
         return Err(CommandError::preflight_error(format!("task {id} is {}", row.task.status.as_str()))
-            .with_hint(format!("open it again with `ralph task edit {id} --status todo`, or make a follow-up")));
+            .with_hint(format!("reopen it with `ralph task edit {id} --status todo`, or create a follow-up")));
     }
     let heads = store.list_tasks().await?;
     let status_of = |id: &str| heads.iter().find(|head| head.id == id).map(|head| head.status);
     let waits = unmet_dependencies(row.task.dependencies(), status_of);
     if !waits.is_empty() {
         return Err(CommandError::preflight_error(format!("task {id} waits for {}", waits.join(", ")))
-            .with_hint("these must be done first, or be taken out with `ralph task edit`"));
+            .with_hint("finish these tasks first, or remove the dependency with `ralph task edit`"));
     }
     ensure_task_is_free(store, id).await?;
     let run = heads.iter().find(|head| head.id == *id).and_then(|head| head.run.as_ref());
@@ -119,10 +120,10 @@ async fn ensure_ready(store: &Store, row: &TaskRow, project: &Project) -> Result
     }
 }
 
-/// Returns why the work was sent back, if that was the last that happened to the task.
+/// Returns the rejection of the work, if the last run of the task sent it back.
 async fn last_rejection(store: &Store, row: &TaskRow) -> Result<Option<StageReport>, CommandError> {
     let Some(last) = store.runs_of_task(&row.task.id).await?.pop() else { return Ok(None) };
     let stage = run_role(&last).unwrap_or(Role::Reviewer);
-    let because = last.run_end().and_then(|ended| ended.sent_back_reason().map(str::to_owned));
-    Ok(because.map(|words| StageReport { stage, how: StageOutcome::SentBack, words }))
+    let reason = last.run_end().and_then(|ended| ended.sent_back_reason().map(str::to_owned));
+    Ok(reason.map(|words| StageReport { stage, how: StageOutcome::SentBack, words }))
 }

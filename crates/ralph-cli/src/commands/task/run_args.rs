@@ -1,4 +1,4 @@
-//! What `ralph task run` can be told.
+//! The arguments of `ralph task run`.
 use clap::Args;
 use ralph_core::policy::ContextMode;
 use ralph_core::task::Role;
@@ -14,31 +14,32 @@ use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_engine::project::Project;
 
-/// Lets an agent work on one stage of a task, in this work tree, until it is proven done
+/// Runs an agent on one stage of a task, in this work tree, until the stage is verified
 ///
-/// The prompt says what the task is, what done means and how to claim it. The criteria of the role decide; what the task
-/// does not say comes from the configuration (`ralph.coder.…`), and else is usual for the role. A role that judges may
-/// answer <reject>reason</reject>: the task is the coder's again, and the next coder hears why.
+/// The prompt contains the task, its completion criteria and how to claim completion. The criteria of the role decide.
+/// Settings that the task does not contain come from the configuration (`ralph.coder.…`), then from the defaults of the
+/// role. A judging role may answer <reject>reason</reject>: the task returns to the coder, and the next coder gets the reason.
 #[derive(Debug, Args)]
-#[command(mut_arg("guard", |arg| arg.help("Files that must not change before a claim, as in a .gitignore, in place of the configured ones and beside the task's; repeat for more")))]
-#[command(mut_arg("require_criteria", |arg| arg.help("Refuses a task that does not say when it is done, or where nothing more than the agent's own word would decide it")))]
+#[command(mut_arg("guard", |arg| arg.help("Files that must not change before a claim, as in a .gitignore; replaces the configured ones and adds to those of the task; repeat for more")))]
+#[command(mut_arg("require_criteria", |arg| arg.help("Refuses a task without completion criteria, or a stage that only the agent's claim would decide")))]
 #[command(after_help = "Examples:
   ralph task run TASK-001
   ralph task run TASK-001 --role reviewer --agent codex
   ralph task run TASK-001 --require-criteria --max-iterations 5 --json")]
 pub struct TaskRunArgs {
+    /// The task id
     pub id: String,
-    /// Who works: coder, reviewer, tester, qa, or a role of your own
+    /// Role: coder, reviewer, tester, qa, or a custom role
     #[arg(long, default_value = "coder", value_parser = parse_role)]
     pub role: Role,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Goes on in the agent's own session from the second iteration on, where it can
+    /// Continues the agent's session from the second iteration on, if the agent supports it
     #[arg(long = "continue", help_heading = "Agent")]
     continued: bool,
     #[command(flatten)]
     proof: ProofArgs,
-    /// Stops after so many iterations, whatever the task says
+    /// Stops after N iterations; overrides the limit of the task
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations, help_heading = "Limits")]
     pub max_iterations: Option<u32>,
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub struct TaskRunArgs {
 }
 
 impl TaskRunArgs {
-    /// Returns the settings of all layers, those of the role and these flags on top.
+    /// Returns the settings of all configuration layers, overridden by those of the role and by these flags.
     pub fn load_settings(&self, project: &Project) -> Result<Settings, CommandError> {
         let mut settings = self.config.load_settings(Some(project))?;
         settings.apply_role(&self.role);

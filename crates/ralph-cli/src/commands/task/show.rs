@@ -9,11 +9,12 @@ use crate::commands::config_args::ConfigArgs;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Shows a task: what done means for each role, and what became of every claim
+/// Shows a task: the criteria of each role, and the result of every claim
 #[derive(Debug, Args)]
 pub struct TaskShowArgs {
+    /// The task id
     id: String,
-    /// Prints one object: id, status, completion, runs and the rest
+    /// Prints one object: id, status, completion, runs and more
     #[arg(long)]
     json: bool,
 }
@@ -32,10 +33,10 @@ pub fn run(args: &TaskShowArgs) -> Result<u8, CommandError> {
     })
 }
 
-/// Returns the settings of the project. A task is shown even if its configuration is wrong.
+/// Returns the settings of the project, or the defaults with a warning if its configuration is invalid.
 fn load_settings(project: &Project) -> Settings {
     ConfigArgs::default().load_settings(Some(project)).unwrap_or_else(|failure| {
-        out::print_note(&format!("warning: {}; the roles are shown without it", failure.message));
+        out::print_note(&format!("warning: {}; the roles are shown with built-in settings", failure.message));
         Settings::default()
     })
 }

@@ -1,4 +1,4 @@
-//! What `ralph work` can be told.
+//! The arguments of `ralph work`.
 use clap::Args;
 use ralph_core::policy::ContextMode;
 use ralph_core::task::Role;
@@ -9,40 +9,40 @@ use crate::commands::limit_args::LimitArgs;
 use crate::commands::output_args::OutputArgs;
 use ralph_app::config::Settings;
 
-/// Takes the tasks that are ready, and drives each through its stages until it is proven done
+/// Runs every ready task through its stages until it is verified
 ///
-/// A task is ready when all that it depends on is done. The most urgent comes first, then the oldest. Each task has a git
-/// work tree and a branch ralph/TASK of its own; its stages (coder, reviewer, tester, qa) are loops of their own. A judging
-/// stage may send the work back to the coder. What fails is tried again, and then blocked with the reason. Ctrl-C stops;
-/// `ralph work` goes on where it was. Several of them can work on one project.
+/// A task is ready when all its dependencies are done. Ready tasks are ordered by priority, then by age. Each task has a
+/// separate git work tree and a branch ralph/TASK; each of its stages (coder, reviewer, tester, qa) is a separate loop. A
+/// judging stage may send the work back to the coder. ralph retries a task that fails, then blocks it and records the
+/// reason. Ctrl-C stops; `ralph work` resumes. Several workers can work on one project.
 #[derive(Debug, Clone, Args)]
-#[command(mut_arg("max_cost", |arg| arg.help("Most money of everything that it begins, in dollars: 5, 0.25 [built-in: no limit]")))]
-#[command(mut_arg("max_tokens", |arg| arg.help("Most tokens of a stage, in and out together: 200000, 500k, 2M [built-in: no limit]")))]
-#[command(mut_arg("max_duration", |arg| arg.help("Longest time of a stage [built-in: 12h]")))]
-#[command(mut_arg("json", |arg| arg.help("Prints every event as a line of JSON; the last one is work.finished")))]
+#[command(mut_arg("max_cost", |arg| arg.help("Spending limit in US dollars for all tasks that this worker starts: 5, 0.25 [built-in: no limit]")))]
+#[command(mut_arg("max_tokens", |arg| arg.help("Token limit of a stage, input and output together: 200000, 500k, 2M [built-in: no limit]")))]
+#[command(mut_arg("max_duration", |arg| arg.help("Time limit of a stage [built-in: 12h]")))]
+#[command(mut_arg("json", |arg| arg.help("Prints every event as one line of JSON; the last one is work.finished")))]
 #[command(after_help = "Examples:
-  ralph work --until-idle                  everything that is ready, then stop
+  ralph work --until-idle                  all ready tasks, then stop
   ralph work --slots 3                     three tasks at a time; waits for new ones
-  ralph work TASK-001 TASK-002             these alone
-  ralph work --until-idle --max-cost 20    all of it may cost twenty dollars
+  ralph work TASK-001 TASK-002             only these tasks
+  ralph work --until-idle --max-cost 20    stops at 20 dollars for all tasks together
 
-Exit codes: 0 everything that was taken is done, 3 something is not, 4 agents failed one after the other,
-7 the money is used up, 130/143 stopped by a signal")]
+Exit codes: 0 all tasks that it took are done, 3 some are not, 4 too many agents failed in a row,
+7 spending limit reached, 130/143 stopped by a signal")]
 pub struct WorkArgs {
-    /// The tasks; all that are ready where none is named
+    /// The task ids [default: all ready tasks]
     pub tasks: Vec<String>,
-    /// How many tasks are worked on at once [built-in: 1]
+    /// Runs up to N tasks at the same time [built-in: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slots: Option<u32>,
-    /// Ends when nothing is ready any more, in place of waiting for new tasks
+    /// Stops when no task is ready, instead of waiting for new tasks
     #[arg(long)]
     pub until_idle: bool,
-    /// Refuses tasks that do not say when they are done, or where nothing more than the agent's own word would decide a stage
+    /// Refuses tasks without completion criteria, or with a stage that only the agent's claim would decide
     #[arg(long)]
     require_criteria: bool,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Goes on in the agent's own session from the second iteration of a stage on, where it can
+    /// Continues the agent's session from the second iteration of a stage on, if the agent supports it
     #[arg(long = "continue", help_heading = "Agent")]
     continued: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// Applies the flags that hold for all roles.
+    /// Applies the flags that are the same for all roles.
     pub fn apply(&self, settings: &mut Settings) {
         settings.pipeline.slots.set_from_flag(self.slots, "--slots");
         let required = self.require_criteria.then_some(true);
@@ -62,7 +62,7 @@ impl WorkArgs {
         self.limits.apply(settings);
     }
 
-    /// Returns the settings of a role, these flags on top.
+    /// Returns the settings of a role, overridden by these flags.
     pub fn for_role(&self, settings: &Settings, role: &Role) -> Settings {
         let mut settings = settings.clone();
         settings.apply_role(role);

@@ -60,8 +60,8 @@ fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter:
 }
 
 fn build_assignment(args: &WorkArgs, settings: &Settings) -> Result<WorkAssignment, CommandError> {
-    let pipeline = settings.pipeline().map_err(|why| {
-        CommandError::preflight_error(why).with_hint("name roles such as coder, reviewer, tester, qa, each once")
+    let pipeline = settings.pipeline().map_err(|reason| {
+        CommandError::preflight_error(reason).with_hint("list roles such as coder, reviewer, tester, qa, each once")
     })?;
     Ok(WorkAssignment {
         pipeline,
@@ -73,7 +73,7 @@ fn build_assignment(args: &WorkArgs, settings: &Settings) -> Result<WorkAssignme
     })
 }
 
-/// The command, with what it prints before and after the work.
+/// Runs the worker, and prints the introduction and the summary.
 struct WorkCommand {
     project: Project,
     settings: Settings,
@@ -129,19 +129,19 @@ async fn refuse_unknown_tasks(store: &Store, named: &[String]) -> Result<(), Com
     }
 }
 
-fn work_exit_code(finish: &WorkSummary) -> u8 {
-    match finish.stop_signal {
+fn work_exit_code(summary: &WorkSummary) -> u8 {
+    match summary.stop_signal {
         Some(StopSignal::Int) => return exit_code::SIGINT,
         Some(StopSignal::Term | StopSignal::Hangup) => return exit_code::SIGTERM,
         None => {}
     }
     let is_done =
         |end: &TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. } | TaskEnd::LeaseLost);
-    if finish.is_budget_exhausted {
+    if summary.is_budget_exhausted {
         exit_code::OVER_BUDGET
-    } else if finish.has_too_many_failures {
+    } else if summary.has_too_many_failures {
         exit_code::AGENT_FAILED
-    } else if finish.task_ends.values().all(is_done) {
+    } else if summary.task_ends.values().all(is_done) {
         exit_code::COMPLETED
     } else {
         exit_code::NOT_COMPLETE

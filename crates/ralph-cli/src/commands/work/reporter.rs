@@ -1,4 +1,4 @@
-//! How the work on many tasks is told: a line for each thing that happens, with the task that it happens to.
+//! The report of `ralph work`: one line for each event, prefixed with its task.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -34,9 +34,9 @@ impl WorkReporter {
         Self { audience: output.audience(), colors, shown_warnings: RefCell::default() }
     }
 
-    /// Says what will be done, and first of all whether anything limits what it may cost.
+    /// Prints the cost limits, then the stages, slots and stop condition.
     pub(super) fn print_introduction(&self, assignment: &WorkAssignment, settings: &Settings) {
-        let capped = describe_cost_limits(assignment.max_cost_micros, settings);
+        let cost_limits = describe_cost_limits(assignment.max_cost_micros, settings);
         let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
         let until = match assignment.stop_condition {
             StopCondition::WhenIdle => "until nothing is ready",
@@ -44,11 +44,11 @@ impl WorkReporter {
         };
         if self.audience == OutputVisibility::Hidden {
             if assignment.max_cost_micros.is_none() {
-                self.print_json(&json!({"event": "warning", "message": capped}));
+                self.print_json(&json!({"event": "warning", "message": cost_limits}));
             }
             return;
         }
-        out::print_note(&capped);
+        out::print_note(&cost_limits);
         out::print_note(&format!(
             "{} · {} · {} at a time · {until}",
             self.colors.style_text(TextStyle::Bold, "ralph work"),
@@ -63,49 +63,49 @@ impl WorkReporter {
 
     fn print_event_line(&self, event: &TaskEvent<'_>) {
         let (tone, text) = match event {
-            // What the stage does comes with its name.
+            // The lines of a stage start with its name.
             TaskEvent::StageStarted { .. } => return,
-            TaskEvent::Leased { task, stage, attempt: 1 } => (TextStyle::Bold, format!("{task}  {stage} begins")),
+            TaskEvent::Leased { task, stage, attempt: 1 } => (TextStyle::Bold, format!("{task}  {stage} started")),
             TaskEvent::Leased { task, stage, attempt } => {
-                (TextStyle::Bold, format!("{task}  {stage} begins, attempt {attempt}"))
+                (TextStyle::Bold, format!("{task}  {stage} started, attempt {attempt}"))
             }
             TaskEvent::StageAdvanced { task, ended, stage } => next_stage_line(task, ended, stage),
-            TaskEvent::Finished { task, status: TaskStatus::Done, reason: why, .. } => {
-                (TextStyle::Good, format!("{task}  done: {why}"))
+            TaskEvent::Finished { task, status: TaskStatus::Done, reason, .. } => {
+                (TextStyle::Good, format!("{task}  done: {reason}"))
             }
-            TaskEvent::Finished { task, status, reason: why, .. } => {
-                (TextStyle::Bad, format!("{task}  {}: {why}", status.as_str()))
+            TaskEvent::Finished { task, status, reason, .. } => {
+                (TextStyle::Bad, format!("{task}  {}: {reason}", status.as_str()))
             }
             TaskEvent::Interrupted { task, stage } => {
-                (TextStyle::Bad, format!("{task}  stopped in {stage}; `ralph work` goes on with it"))
+                (TextStyle::Bad, format!("{task}  stopped in {stage}; `ralph work` resumes it"))
             }
-            TaskEvent::LeaseLost { task } => (TextStyle::Bad, format!("{task}  another worker has it now")),
-            TaskEvent::Deferred { task, reason: why } => (TextStyle::Bad, format!("{task}  left as it is: {why}")),
-            TaskEvent::Idle => (TextStyle::Dim, "nothing is ready; waiting for tasks (Ctrl-C ends)".to_owned()),
+            TaskEvent::LeaseLost { task } => (TextStyle::Bad, format!("{task}  taken over by another worker")),
+            TaskEvent::Deferred { task, reason } => (TextStyle::Bad, format!("{task}  skipped: {reason}")),
+            TaskEvent::Idle => (TextStyle::Dim, "no task is ready; waiting for tasks (Ctrl-C stops)".to_owned()),
             TaskEvent::StoreBusy => (TextStyle::Warning, format!("warning: {BUSY_MESSAGE}")),
             TaskEvent::BudgetExhausted { spent_micros: spent, limit_micros: limit } => (
                 TextStyle::Bad,
-                format!("{} of {} are spent: nothing more is begun", format_dollars(*spent), format_dollars(*limit)),
+                format!("spent {} of {}: no more stages are started", format_dollars(*spent), format_dollars(*limit)),
             ),
-            TaskEvent::TooManyFailures { failures: failed, reason: why } => {
-                (TextStyle::Bad, format!("{failed} tasks failed one after the other, so no more are taken: {why}"))
+            TaskEvent::TooManyFailures { failures, reason } => {
+                (TextStyle::Bad, format!("{failures} tasks failed in a row, so no more are started: {reason}"))
             }
         };
         out::print_note(&self.colors.style_text(tone, &text));
     }
 
-    /// Says what became of everything, and what waits for whom.
-    pub(super) async fn print_summary(&self, store: &Store, finish: &WorkSummary) -> Result<(), CommandError> {
+    /// Prints the result of every task, and what the waiting tasks wait for.
+    pub(super) async fn print_summary(&self, store: &Store, summary: &WorkSummary) -> Result<(), CommandError> {
         if self.audience == OutputVisibility::Hidden {
-            let of = |(task, end): (&String, &TaskEnd)| json!({"id": task, "status": end_label(end)});
-            let tasks: Vec<Value> = finish.task_ends.iter().map(of).collect();
+            let task_json = |(task, end): (&String, &TaskEnd)| json!({"id": task, "status": end_label(end)});
+            let tasks: Vec<Value> = summary.task_ends.iter().map(task_json).collect();
             self.print_json(&json!({"event": "work.finished", "tasks": tasks}));
             return Ok(());
         }
-        let count = |is: fn(&TaskEnd) -> bool| finish.task_ends.values().filter(|end| is(end)).count();
-        let done = count(|end| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. }));
-        out::print_message(&format!("\n{done} of {} done", pluralize(finish.task_ends.len() as i64, "task")));
-        for (task, end) in finish.task_ends.iter().filter(|(_, end)| end_label(end) != "done") {
+        let is_done = |end: &&TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. });
+        let done = summary.task_ends.values().filter(is_done).count();
+        out::print_message(&format!("\n{done} of {} done", pluralize(summary.task_ends.len() as i64, "task")));
+        for (task, end) in summary.task_ends.iter().filter(|(_, end)| end_label(end) != "done") {
             out::print_message(&format!("{task}  {}: {}", end_label(end), end_reason(end)));
         }
         let heads = store.list_tasks().await?;
@@ -114,10 +114,10 @@ impl WorkReporter {
         Ok(())
     }
 
-    /// Says what the user is left to do with what is done.
-    pub(super) fn print_landing_hint(&self, finish: &WorkSummary) {
+    /// Prints how to merge the finished tasks.
+    pub(super) fn print_landing_hint(&self, summary: &WorkSummary) {
         if self.audience == OutputVisibility::Shown {
-            let done = finish.task_ends.iter().filter(|(_, end)| end_label(end) == "done");
+            let done = summary.task_ends.iter().filter(|(_, end)| end_label(end) == "done");
             let done: Vec<&str> = done.map(|(task, _)| task.as_str()).collect();
             landing_hint(&done).iter().for_each(|line| out::print_note(line));
         }
@@ -140,7 +140,7 @@ impl WorkObserver for WorkReporter {
         }
     }
 
-    /// The same warning for another task is not printed again.
+    /// Prints each warning once, even if several tasks cause it.
     fn on_warning(&self, task: &str, text: &str) {
         if !self.shown_warnings.borrow_mut().insert(text.to_owned()) {
             return;
@@ -171,7 +171,7 @@ impl WorkObserver for WorkReporter {
     }
 }
 
-/// Returns the name of the event, and the text for people.
+/// Returns the name of the JSON event, and the text for people.
 fn landing_message(task: &str, result: &AppResult<LandResult>) -> (&'static str, String) {
     match result {
         Ok(LandResult::Landed(report)) => ("task.landed", report_text(report)),
@@ -187,40 +187,37 @@ fn landing_message(task: &str, result: &AppResult<LandResult>) -> (&'static str,
     }
 }
 
-/// How many tasks are named, so that the line stays one that people read.
+/// The hint names at most this number of tasks, to keep the line short.
 const MAX_NAMED_TASKS: usize = 5;
 
-/// Says how what is done comes to whoever wanted it.
+/// Returns the hint on how to merge the finished tasks, if there are any.
 fn landing_hint(done: &[&str]) -> Option<String> {
     let named = if done.len() > MAX_NAMED_TASKS { "TASK…".to_owned() } else { done.join(" ") };
-    let what = "what is done lies on branches of its own";
-    (!done.is_empty()).then(|| format!("{what}: `ralph land {named}` verifies it again and merges it into yours"))
+    let branches = "finished work is on separate branches";
+    (!done.is_empty()).then(|| format!("{branches}: `ralph land {named}` verifies it again and merges it into yours"))
 }
 
-/// Says what limits the cost, and what does not.
+/// Returns a description of the cost limits that apply. `all` is the limit for all tasks together.
 fn describe_cost_limits(all: Option<u64>, settings: &Settings) -> String {
     if let Some(all) = all {
-        return format!("all of it may cost {}", format_dollars(all));
+        return format!("cost limit {} for all tasks together", format_dollars(all));
     }
     let limits = &settings.limits;
-    let each = [
-        ("a stage", &limits.max_cost_usd),
-        ("a task", &limits.task.max_cost_usd),
-        ("a spec", &limits.spec.max_cost_usd),
-    ];
-    let known = each.iter().filter_map(|(what, limit)| Some((what, limit.value?)));
+    let scopes =
+        [("stage", &limits.max_cost_usd), ("task", &limits.task.max_cost_usd), ("spec", &limits.spec.max_cost_usd)];
+    let known = scopes.iter().filter_map(|(scope, limit)| Some((scope, limit.value?)));
     let known: Vec<String> =
-        known.map(|(what, money)| format!("{what} may cost {}", format_dollars(money.as_micros()))).collect();
+        known.map(|(scope, money)| format!("{} per {scope}", format_dollars(money.as_micros()))).collect();
     if known.is_empty() {
-        return "nothing limits what this may cost (--max-cost)".to_owned();
+        return "no cost limit (set one with --max-cost)".to_owned();
     }
-    format!("{}; nothing limits all of them together (--max-cost)", known.join(", "))
+    format!("cost limit {}; no limit for all tasks together (--max-cost)", known.join(", "))
 }
 
 fn next_stage_line(task: &str, ended: &StageReport, stage: &Role) -> (TextStyle, String) {
     let by = &ended.stage;
     match ended.how {
-        StageOutcome::Accepted => (TextStyle::Good, format!("{task}  {by} is accepted; {stage} is next")),
+        StageOutcome::Accepted => (TextStyle::Good, format!("{task}  {by} accepted; {stage} is next")),
         StageOutcome::SentBack => {
             (TextStyle::Warning, format!("{task}  {by} sends the work back to {stage}: {}", ended.words))
         }
@@ -239,13 +236,13 @@ fn end_label(end: &TaskEnd) -> &'static str {
 
 fn end_reason(end: &TaskEnd) -> &str {
     match end {
-        TaskEnd::Finished { reason: why, .. } | TaskEnd::Deferred { reason: why } => why,
-        TaskEnd::Interrupted => "`ralph work` goes on with it",
+        TaskEnd::Finished { reason, .. } | TaskEnd::Deferred { reason } => reason,
+        TaskEnd::Interrupted => "`ralph work` resumes it",
         TaskEnd::LeaseLost => "by another worker",
     }
 }
 
-/// Says what a task waits for that nobody could take.
+/// Returns what a todo task waits for: approval or dependencies.
 fn describe_waiting(head: &TaskListItem, statuses: &BTreeMap<&str, TaskStatus>) -> Option<String> {
     if head.status != TaskStatus::Todo {
         return None;
@@ -269,23 +266,23 @@ fn event_json(event: &TaskEvent<'_>) -> Value {
         TaskEvent::StageAdvanced { task, ended, stage } => json!({
             "event": "task.next", "task": task, "ended": ended.stage, "how": ended.how, "stage": stage
         }),
-        TaskEvent::Finished { task, status, reason: why, failure } => json!({
-            "event": "task.over", "task": task, "status": status, "reason": why, "ralph_failure": failure
+        TaskEvent::Finished { task, status, reason, failure } => json!({
+            "event": "task.over", "task": task, "status": status, "reason": reason, "ralph_failure": failure
         }),
         TaskEvent::Interrupted { task, stage } => {
             json!({"event": "task.stopped", "task": task, "stage": stage})
         }
         TaskEvent::LeaseLost { task } => json!({"event": "task.lost", "task": task}),
-        TaskEvent::Deferred { task, reason: why } => {
-            json!({"event": "task.left", "task": task, "reason": why})
+        TaskEvent::Deferred { task, reason } => {
+            json!({"event": "task.left", "task": task, "reason": reason})
         }
         TaskEvent::Idle => json!({"event": "work.idle"}),
         TaskEvent::StoreBusy => json!({"event": "warning", "message": BUSY_MESSAGE}),
         TaskEvent::BudgetExhausted { spent_micros: spent, limit_micros: limit } => {
             json!({"event": "work.spent", "cost_usd": micros_to_usd(*spent), "max_cost_usd": micros_to_usd(*limit)})
         }
-        TaskEvent::TooManyFailures { failures: failed, reason: why } => {
-            json!({"event": "work.braked", "failed": failed, "reason": why})
+        TaskEvent::TooManyFailures { failures, reason } => {
+            json!({"event": "work.braked", "failed": failures, "reason": reason})
         }
     }
 }
@@ -294,7 +291,7 @@ fn micros_to_usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// Lines with a name before them. On a terminal they fit.
+/// Prints each line to stderr with a prefix, wrapped to the width of a terminal.
 struct PrefixedLineWriter {
     prefix: String,
     buffer: Vec<u8>,

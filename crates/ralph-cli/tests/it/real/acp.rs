@@ -1,89 +1,89 @@
-//! OpenCode, talked to in the Agent Client Protocol.
+//! OpenCode with the Agent Client Protocol.
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::opencode;
-use super::scene::{Needs, Real, Scene, Sessions, Set};
-use super::stories::DONE;
+use super::scenarios::DONE;
 use super::tests;
 
-const ACP: Real = Real {
+const ACP: AgentSpec = AgentSpec {
     name: "acp",
-    set: Set::Usual,
+    set: AgentSet::Standard,
     program: "opencode-{platform}/bin/opencode",
-    settle,
-    sessions: Sessions::In(".local/share/opencode"),
-    needs: Needs::Nothing,
+    configure,
+    sessions: SessionStorage::Folder(".local/share/opencode"),
+    edit_permission: EditPermission::Default,
 };
 
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
-    started_with(scene, "acp");
-    opencode::settle(scene)
+fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
+    started_with(fixture, "acp");
+    opencode::configure(fixture)
 }
 
-/// Names the program, which lies on PATH, and the argument that makes it speak the protocol.
-pub(super) fn started_with(scene: &Scene, argument: &str) {
+/// Asserts the program, which is on PATH, and the argument that enables the protocol.
+pub(super) fn started_with(fixture: &Fixture, argument: &str) {
     let settings = format!("agents: {{acp: {{cli: acp, args: [{argument}]}}}}\nlimits: {{after_result: 3s}}\n");
-    scene.settings(".config/ralph/config.yaml", &settings);
+    fixture.settings(".config/ralph/config.yaml", &settings);
 }
 
-tests!(ACP: a_lie_is_rejected_and_real_work_is_proven, a_server_that_fails_and_limits_for_a_moment_is_survived,
-    a_promise_in_a_broken_answer_is_no_claim, ctrl_c_mid_stream_leaves_no_process, a_lost_session_begins_afresh,
+tests!(ACP: a_false_claim_is_rejected_and_real_work_is_verified, temporary_server_failures_and_rate_limits_are_survived,
+    a_promise_in_a_broken_answer_is_not_a_claim, ctrl_c_mid_stream_leaves_no_process, a_lost_session_is_replaced_by_a_new_one,
     an_invalid_key_is_reported);
 
 /// Its models are values of a setting.
 // spec: A10, A6
 #[test]
 fn the_model_is_chosen() {
-    let scene = Scene::new(&ACP, |_| json!([{"say": DONE}]));
-    let answer = scene.run("Do the work.").args(["--model", "scripted/other"]).output().expect(0);
-    assert_eq!(scene.server.asked()[0]["model"], "other", "{}", answer.stdout);
-    let unknown = scene.run("Do the work.").args(["--model", "scripted/none", "--max-retries", "0"]).output();
+    let fixture = Fixture::new(&ACP, |_| json!([{"say": DONE}]));
+    let answer = fixture.run("Do the work.").args(["--model", "scripted/other"]).output().expect(0);
+    assert_eq!(fixture.server.asked()[0]["model"], "other", "{}", answer.stdout);
+    let unknown = fixture.run("Do the work.").args(["--model", "scripted/none", "--max-retries", "0"]).output();
     let reason = unknown.expect(4).finished()["reason"].to_string();
     assert!(reason.contains("the agent refused the model"), "{reason}");
 }
 
-/// The model sees what was said before, and what was said before is no claim.
+/// The model sees the history, and the history is not a claim.
 // spec: A10, A1, L10, S2
 #[test]
-fn the_session_goes_on_with_all_that_was_said() {
-    let scene = Scene::new(&ACP, |_| json!([{"say": DONE}, {"say": "There is more to do."}]));
+fn the_session_continues_with_its_history() {
+    let fixture = Fixture::new(&ACP, |_| json!([{"say": DONE}, {"say": "There is more to do."}]));
     let limits = ["--check", "false", "--max-iterations", "2"];
-    let answer = scene.run("Remember the word marzipan.").args(limits).output().expect(3);
-    let asked = scene.server.asked();
+    let answer = fixture.run("Remember the word marzipan.").args(limits).output().expect(3);
+    let asked = fixture.server.asked();
     assert!(asked[1].to_string().contains("marzipan") && asked[1].to_string().contains("The work is finished."));
     let sessions: Vec<_> =
-        answer.named("attempt.ended").iter().map(|event| event["result"]["session"].clone()).collect();
+        answer.events_named("attempt.ended").iter().map(|event| event["result"]["session"].clone()).collect();
     assert!(sessions[0].is_string() && sessions[0] == sessions[1], "{sessions:?}");
-    assert_eq!(answer.named("claim")[1]["claim"]["claimed"], false, "{}", answer.stdout);
+    assert_eq!(answer.events_named("claim")[1]["claim"]["claimed"], false, "{}", answer.stdout);
 }
 
-/// It is cancelled in the protocol, and needs no signal.
+/// It is cancelled through the protocol, without a signal.
 // spec: A10, A7, L12
 #[test]
 fn ctrl_c_cancels_the_turn() {
-    let scene = Scene::new(&ACP, |_| json!([{"hang": {"mid_stream": "One two three"}}]));
-    let running = scene.run("Do the work.").args(["--grace", "60s"]).start();
-    scene.server.wait_for(1);
+    let fixture = Fixture::new(&ACP, |_| json!([{"hang": {"mid_stream": "One two three"}}]));
+    let running = fixture.run("Do the work.").args(["--grace", "60s"]).start();
+    fixture.server.wait_for(1);
     running.signal(Signal::INT);
     let answer = running.wait().expect(130);
-    let ended = &answer.named("attempt.ended")[0]["result"];
+    let ended = &answer.events_named("attempt.ended")[0]["result"];
     assert_eq!(ended["status"], "interrupted");
-    let log = String::from_utf8_lossy(&scene.project.log("iteration-001.ndjson")).into_owned();
+    let log = String::from_utf8_lossy(&fixture.project.log("iteration-001.ndjson")).into_owned();
     assert!(log.contains("\"stopReason\":\"cancelled\""), "{log}");
 }
 
 // spec: A10, A6
 #[test]
-fn what_it_asks_for_is_answered_by_the_permission() {
+fn permission_requests_of_the_agent_are_answered_from_the_setting() {
     let script = |project: &crate::harness::Project| {
         let command = format!("echo hi > {}", project.root().join("made").display());
         json!([{"run": command}, {"say": DONE}])
     };
     for (permission, is_made) in [("full", true), ("edits", false)] {
-        let scene = Scene::new(&ACP, script);
-        let call = scene.run("Do it.").args(["--permission", permission, "--max-iterations", "1"]);
+        let fixture = Fixture::new(&ACP, script);
+        let call = fixture.run("Do it.").args(["--permission", permission, "--max-iterations", "1"]);
         let answer = call.env("OPENCODE_PERMISSION", "{\"bash\":\"ask\"}").output();
-        assert_eq!(scene.project.root().join("made").exists(), is_made, "{permission}: {}", answer.stdout);
+        assert_eq!(fixture.project.root().join("made").exists(), is_made, "{permission}: {}", answer.stdout);
     }
 }

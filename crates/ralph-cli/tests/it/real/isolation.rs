@@ -1,4 +1,4 @@
-//! The world that the real agents see: the model server, and nothing else.
+//! Real agents can reach only the model server.
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::server::Server;
 use crate::harness::Project;
 
-/// Tells whether this machine lets us make a network at all.
+/// Returns whether this machine supports network namespaces.
 fn networks_can_be_made() -> bool {
     let made = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
     made.is_ok_and(|status| status.success())
@@ -14,7 +14,7 @@ fn networks_can_be_made() -> bool {
 
 // spec: A10
 #[test]
-fn where_a_network_can_be_made_real_agents_see_only_loopback() {
+fn real_agents_reach_only_loopback_where_network_namespaces_work() {
     let project = Project::new();
     let server = Server::start(&project, &json!([{"say": "hello"}]));
     let mut look = Command::new("cat");

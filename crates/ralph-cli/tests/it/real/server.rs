@@ -1,4 +1,4 @@
-//! The scripted model server as a test sees it: started with a script, read by its log, gone with the test.
+//! The scripted model server of a test: started with a script, inspected through its log, stopped with the test.
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Project, wait_long};
+use crate::harness::{Project, wait_until_within};
 
 /// Real agents need seconds to start, and a loaded machine makes minutes of them.
-pub const PATIENCE: Duration = Duration::from_secs(400);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(400);
 
 pub struct Server {
     /// Ends when its standard input is closed.
@@ -62,7 +62,7 @@ impl Server {
 
     fn events(&self, name: &str) -> Vec<Value> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
-        // The last line may be in the making.
+        // The last line may be incomplete.
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let events = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         events.filter(|event| event["event"] == name).collect()
@@ -86,15 +86,15 @@ impl Server {
         judged.map(|event| event["key_end"].clone()).collect()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits for this many requests.
     pub fn wait_for(&self, requests: usize) {
         let what = format!("the agent has asked the model {requests} times");
-        wait_long(PATIENCE, &what, || self.asked().len() >= requests);
+        wait_until_within(WAIT_TIMEOUT, &what, || self.asked().len() >= requests);
     }
 
     /// Waits until a client that was kept waiting has left.
     pub fn wait_until_left(&self) {
-        wait_long(PATIENCE, "the agent has hung up", || !self.events("left").is_empty());
+        wait_until_within(WAIT_TIMEOUT, "the agent has hung up", || !self.events("left").is_empty());
     }
 }
 

@@ -1,105 +1,105 @@
-//! Agents of several makers, talked to in the Agent Client Protocol. Each repeats an old conversation, or stays after its
-//! answer, in a way of its own.
+//! Agents of several vendors with the Agent Client Protocol. They differ in how they replay a conversation and when
+//! they exit.
 use serde_json::{Value, json};
 
-use super::{Needs, Real, Scene, Sessions, Set, copilot, gemini, goose, qwen};
+use super::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage, copilot, gemini, goose, qwen};
 use crate::real::acp::started_with;
-use crate::real::stories;
+use crate::real::scenarios;
 
-const COPILOT: Real = Real {
+const COPILOT: AgentSpec = AgentSpec {
     name: "acp",
-    set: Set::More,
+    set: AgentSet::Extra,
     program: "@github/copilot/npm-loader.js",
-    settle: |scene| {
-        started_with(scene, "--acp");
-        copilot::settle(scene)
+    configure: |fixture| {
+        started_with(fixture, "--acp");
+        copilot::configure(fixture)
     },
-    sessions: Sessions::In(".copilot"),
-    needs: Needs::Nothing,
+    sessions: SessionStorage::Folder(".copilot"),
+    edit_permission: EditPermission::Default,
 };
 
 /// It stays alive after its input has ended.
-const GOOSE: Real = Real {
+const GOOSE: AgentSpec = AgentSpec {
     name: "acp",
-    set: Set::More,
+    set: AgentSet::Extra,
     program: "@aaif/goose-binary-{platform}/bin/goose",
-    settle: |scene| {
-        started_with(scene, "acp");
-        goose::settle(scene)
+    configure: |fixture| {
+        started_with(fixture, "acp");
+        goose::configure(fixture)
     },
-    sessions: Sessions::In(".local/share/goose"),
-    needs: Needs::Nothing,
+    sessions: SessionStorage::Folder(".local/share/goose"),
+    edit_permission: EditPermission::Default,
 };
 
 /// It lists a long set of commands, in one line of half a megabyte.
-const QWEN: Real = Real {
+const QWEN: AgentSpec = AgentSpec {
     name: "acp",
-    set: Set::More,
+    set: AgentSet::Extra,
     program: "@qwen-code/qwen-code/cli-entry.js",
-    settle: |scene| {
-        started_with(scene, "--acp");
-        qwen::settle(scene)
+    configure: |fixture| {
+        started_with(fixture, "--acp");
+        qwen::configure(fixture)
     },
-    sessions: Sessions::In(".qwen/projects"),
-    needs: Needs::Nothing,
+    sessions: SessionStorage::Folder(".qwen/projects"),
+    edit_permission: EditPermission::Default,
 };
 
-/// It cannot be loaded safely, and begins afresh.
-const GEMINI: Real = Real {
+/// Its sessions cannot be loaded safely, so each start is a new one.
+const GEMINI: AgentSpec = AgentSpec {
     name: "acp",
-    set: Set::More,
+    set: AgentSet::Extra,
     program: "@google/gemini-cli/bundle/gemini.js",
-    settle: |scene| {
-        started_with(scene, "--acp");
-        gemini::settle(scene)
+    configure: |fixture| {
+        started_with(fixture, "--acp");
+        gemini::configure(fixture)
     },
-    sessions: Sessions::None,
-    needs: Needs::Nothing,
+    sessions: SessionStorage::None,
+    edit_permission: EditPermission::Default,
 };
 
 #[test]
-fn copilot_gets_from_a_lie_to_the_proof() {
-    stories::a_lie_is_rejected_and_real_work_is_proven(&COPILOT);
+fn copilot_gets_from_a_false_claim_to_verified_work() {
+    scenarios::a_false_claim_is_rejected_and_real_work_is_verified(&COPILOT);
 }
 
 #[test]
-fn goose_gets_from_a_lie_to_the_proof() {
-    stories::a_lie_is_rejected_and_real_work_is_proven(&GOOSE);
+fn goose_gets_from_a_false_claim_to_verified_work() {
+    scenarios::a_false_claim_is_rejected_and_real_work_is_verified(&GOOSE);
 }
 
 #[test]
-fn qwen_gets_from_a_lie_to_the_proof() {
-    stories::a_lie_is_rejected_and_real_work_is_proven(&QWEN);
+fn qwen_gets_from_a_false_claim_to_verified_work() {
+    scenarios::a_false_claim_is_rejected_and_real_work_is_verified(&QWEN);
 }
 
 #[test]
 fn qwen_is_cancelled() {
-    stories::ctrl_c_mid_stream_leaves_no_process(&QWEN);
+    scenarios::ctrl_c_mid_stream_leaves_no_process(&QWEN);
 }
 
 #[test]
 fn qwen_reports_an_invalid_key() {
-    stories::an_invalid_key_is_reported(&QWEN);
+    scenarios::an_invalid_key_is_reported(&QWEN);
 }
 
 #[test]
 fn copilot_is_cancelled() {
-    stories::ctrl_c_mid_stream_leaves_no_process(&COPILOT);
+    scenarios::ctrl_c_mid_stream_leaves_no_process(&COPILOT);
 }
 
 #[test]
 fn goose_is_cancelled() {
-    stories::ctrl_c_mid_stream_leaves_no_process(&GOOSE);
+    scenarios::ctrl_c_mid_stream_leaves_no_process(&GOOSE);
 }
 
 // spec: A10, A1, L10
 #[test]
-fn gemini_begins_afresh_each_time() {
-    let scene = Scene::new(&GEMINI, |_| json!([{"say": "seven"}, {"say": stories::DONE}]));
-    let answer = scene.run("Do the work.").output().expect(0);
-    let ends = answer.named("attempt.ended");
+fn gemini_starts_a_new_session_each_time() {
+    let fixture = Fixture::new(&GEMINI, |_| json!([{"say": "seven"}, {"say": scenarios::DONE}]));
+    let answer = fixture.run("Do the work.").output().expect(0);
+    let ends = answer.events_named("attempt.ended");
     let sessions: Vec<&Value> = ends.iter().map(|end| &end["result"]["session"]).collect();
     assert_eq!(sessions, [&Value::Null, &Value::Null]);
-    let asked = scene.server.asked();
+    let asked = fixture.server.asked();
     assert!(asked[1].to_string().contains("Do the work.") && !asked[1].to_string().contains("seven"));
 }

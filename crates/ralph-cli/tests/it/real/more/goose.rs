@@ -1,28 +1,28 @@
 //! goose.
-use super::{Needs, Real, Scene, Sessions, Set, tests};
+use super::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage, tests};
 
-const GOOSE: Real = Real {
+const GOOSE: AgentSpec = AgentSpec {
     name: "goose",
-    set: Set::More,
+    set: AgentSet::Extra,
     program: "@aaif/goose-binary-{platform}/bin/goose",
-    settle,
-    sessions: Sessions::In(".local/share/goose"),
-    needs: Needs::Everything,
+    configure,
+    sessions: SessionStorage::Folder(".local/share/goose"),
+    edit_permission: EditPermission::Full,
 };
 
-pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
     vec![
         ("GOOSE_PROVIDER", "openai".to_owned()),
         ("GOOSE_MODEL", "scripted".to_owned()),
         ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
         ("GOOSE_TELEMETRY_ENABLED", "false".to_owned()),
-        ("OPENAI_HOST", scene.server.url()),
+        ("OPENAI_HOST", fixture.server.url()),
         ("OPENAI_API_KEY", "scripted-key".to_owned()),
     ]
 }
 
-tests!(GOOSE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+tests!(GOOSE: a_false_claim_is_rejected_and_real_work_is_verified, an_invalid_key_is_reported,
+    temporary_server_failures_and_rate_limits_are_survived, a_promise_in_a_broken_answer_is_not_a_claim,
     ctrl_c_mid_stream_leaves_no_process,
-    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for,
-    an_agent_that_repeats_without_a_word_is_ended_by_its_silence);
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_is_replaced_by_a_new_one, a_long_rate_limit_is_waited_for,
+    an_agent_that_retries_without_output_is_ended_by_the_silence_timeout);

@@ -6,5 +6,5 @@ mod gemini;
 mod goose;
 mod qwen;
 
-use super::scene::{Needs, Real, Scene, Sessions, Set};
+use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::tests;

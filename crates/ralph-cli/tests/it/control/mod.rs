@@ -1,0 +1,6 @@
+//! Control from another process: attach, cancel, pause, guide and status.
+mod attach;
+pub(crate) mod cancel;
+mod pause;
+mod status;
+mod task_control;

@@ -1,0 +1,9 @@
+//! Output: commands that print, errors, logs, the terminal and secrets.
+mod commands;
+mod debug_log;
+mod error_messages;
+mod journal_format;
+mod raw_logs;
+mod secrets;
+mod stats;
+mod terminal_screen;

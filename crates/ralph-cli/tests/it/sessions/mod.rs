@@ -1,0 +1,9 @@
+//! Loops inside an agent's session: hooks, `ralph install` and plugins.
+mod duplicate_hooks;
+mod hook_failure_replies;
+mod hook_faults;
+mod hook_formats;
+mod hook_input;
+pub(crate) mod hooks;
+pub(crate) mod install;
+mod opencode_plugin;

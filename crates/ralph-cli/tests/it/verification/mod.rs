@@ -1,0 +1,15 @@
+//! Verification: checks, baseline, guards, judges, clean checkouts and receipts.
+mod allow_changes;
+mod baseline;
+pub(crate) mod cheating;
+mod check_faults;
+mod check_stages;
+mod clean_room;
+mod guards;
+mod judge_api;
+mod judge_tls;
+mod judges;
+mod plugins;
+mod receipts;
+mod require_criteria;
+mod templates;

@@ -1,0 +1,11 @@
+//! `ralph work` and its work trees: pipeline, leases, landing, rewinding.
+mod execution_log;
+mod land;
+pub(crate) mod leases;
+mod overnight_story;
+pub(crate) mod pipeline;
+mod rewind;
+pub(crate) mod setup_commands;
+mod task_selection;
+mod work_budgets;
+pub(crate) mod work_trees;

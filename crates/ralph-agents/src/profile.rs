@@ -1,6 +1,6 @@
 //! Facts profile an agent that are not needed to start or parse it: how to install it, how to log in, and known
 //! problems of its versions.
-use super::preflight::LaunchEnvironment;
+use crate::launch::preflight::LaunchEnvironment;
 
 /// Static facts profile an agent.
 #[derive(Debug, Clone, Copy)]

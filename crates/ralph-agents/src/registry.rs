@@ -1,26 +1,28 @@
-//! The supported agents. To add one, add its module and a line in [`AGENTS`].
-use super::acp::AcpAgent;
-use super::amp::AmpAgent;
-use super::claude::ClaudeAgent;
-use super::cline::ClineAgent;
-use super::codex::CodexAgent;
-use super::copilot::CopilotAgent;
-use super::demo::DemoAgent;
-use super::event::{AgentErrorKind, AgentEvent};
-use super::gemini::GeminiAgent;
-use super::goose::GooseAgent;
-use super::infer_failure::AgentExit;
-use super::launch::{AgentInvocation, LaunchRequest};
-use super::opencode::OpencodeAgent;
-use super::output_format::OutputFormat;
-use super::parser::{StreamParser, parser_for_format};
-use super::permission::PermissionGrants;
-use super::preflight::{LaunchBlocker, LaunchEnvironment};
-use super::preset::AgentPreset;
-use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
-use super::qwen::QwenAgent;
-use super::spec::AgentSpec;
-use super::text::TextAgent;
+//! The supported agents. To add one, add its folder and a line in [`AGENTS`].
+use crate::acp::AcpAgent;
+use crate::amp::AmpAgent;
+use crate::claude::ClaudeAgent;
+use crate::cline::ClineAgent;
+use crate::codex::CodexAgent;
+use crate::copilot::CopilotAgent;
+use crate::demo::DemoAgent;
+use crate::failure::infer_failure::AgentExit;
+use crate::gemini::GeminiAgent;
+use crate::goose::GooseAgent;
+use crate::hooks::HookProtocol;
+use crate::install::HostInstaller;
+use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+use crate::launch::permission::PermissionGrants;
+use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
+use crate::launch::preset::AgentPreset;
+use crate::opencode::OpencodeAgent;
+use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::qwen::QwenAgent;
+use crate::spec::AgentSpec;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::output_format::OutputFormat;
+use crate::stream::parser::{StreamParser, parser_for_format};
+use crate::text::TextAgent;
 use ralph_util::suggest;
 
 pub const AGENTS: &[&dyn Agent] = &[
@@ -137,6 +139,16 @@ pub trait Agent: Sync {
     /// Returns whether it writes its token usage to [`LaunchRequest::usage_file`] when it exits.
     fn writes_usage_file(&self) -> bool {
         false
+    }
+
+    /// Returns how its hooks are answered, if a loop can run inside its sessions.
+    fn hook_protocol(&self) -> Option<&'static dyn HookProtocol> {
+        None
+    }
+
+    /// Returns how ralph is installed into it, if that is possible.
+    fn host_installer(&self) -> Option<&'static HostInstaller> {
+        None
     }
 
     fn new_parser(&self) -> Box<dyn StreamParser> {

@@ -2,10 +2,10 @@
 use jiff::Zoned;
 use ralph_core::attempt::AgentErrorKind;
 
-use super::attempt_summary::AttemptSummaryBuilder;
-use super::infer_failure::AgentExit;
-use super::parser::parser_for_format;
-use super::registry::Agent;
+use crate::failure::infer_failure::AgentExit;
+use crate::registry::Agent;
+use crate::stream::attempt_summary::AttemptSummaryBuilder;
+use crate::stream::parser::parser_for_format;
 
 /// The expected result of a recording.
 enum ExpectedResult {

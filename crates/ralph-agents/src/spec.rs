@@ -1,9 +1,9 @@
 //! The static description of an agent: the part of its adapter that is data.
-use super::output_format::OutputFormat;
-use super::permission::PermissionGrants;
-use super::preset::AgentPreset;
-use super::profile::AgentProfile;
-use super::registry::{AgentProgram, SessionSupport};
+use crate::launch::permission::PermissionGrants;
+use crate::launch::preset::AgentPreset;
+use crate::profile::AgentProfile;
+use crate::registry::{AgentProgram, SessionSupport};
+use crate::stream::output_format::OutputFormat;
 
 #[derive(Debug, Clone, Copy)]
 pub struct AgentSpec {

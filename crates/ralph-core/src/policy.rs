@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::LoopTimer;
 use crate::budget::{Budget, BudgetUsage, BudgetView, ScopedBudget};
+use crate::event::LoopTimer;
 use crate::role_duty::RoleDuty;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,33 +9,35 @@ use super::rpc_error;
 use super::tool_calls::AcpToolCalls;
 use super::turn::AcpTurn;
 use super::usage::AcpUsageTracker;
-use crate::event::{AgentErrorKind, AgentEvent, AgentFailure};
-use crate::fatal_error::push_fatal_error;
-use crate::parser::{ConversationRequest, PendingStdin, PriorUsage, RecordReader, RecordStatus, StdinDisposition};
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure};
+use crate::stream::parser::{
+    ConversationRequest, PendingStdin, PriorUsage, RecordReader, RecordStatus, StdinDisposition,
+};
 use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// Longer request ids are ignored.
 const MAX_REQUEST_ID_BYTES: usize = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct AcpConversation {
+pub(crate) struct AcpConversation {
     /// The input of the conversation; `None` when a recording is parsed.
-    pub(super) request: Option<ConversationRequest>,
-    pub(super) phase: AcpPhase,
+    pub(crate) request: Option<ConversationRequest>,
+    pub(crate) phase: AcpPhase,
     /// The id of the last request that was sent.
-    pub(super) last_request_id: u64,
-    pub(super) resume_method: ResumeMethod,
-    pub(super) session: Option<String>,
-    pub(super) prompt_echo: AcpPromptEcho,
-    pub(super) turn: AcpTurn,
-    pub(super) tool_calls: AcpToolCalls,
-    pub(super) usage: AcpUsageTracker,
-    pub(super) pending_stdin: PendingStdin,
-    pub(super) is_cancelled: bool,
+    pub(crate) last_request_id: u64,
+    pub(crate) resume_method: ResumeMethod,
+    pub(crate) session: Option<String>,
+    pub(crate) prompt_echo: AcpPromptEcho,
+    pub(crate) turn: AcpTurn,
+    pub(crate) tool_calls: AcpToolCalls,
+    pub(crate) usage: AcpUsageTracker,
+    pub(crate) pending_stdin: PendingStdin,
+    pub(crate) is_cancelled: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AcpPhase {
+pub(crate) enum AcpPhase {
     #[default]
     Initializing,
     OpeningSession,
@@ -115,18 +117,18 @@ impl RecordReader for AcpConversation {
 }
 
 impl AcpConversation {
-    pub(super) fn send_request(&mut self, request: impl FnOnce(u64) -> Vec<u8>) {
+    pub(crate) fn send_request(&mut self, request: impl FnOnce(u64) -> Vec<u8>) {
         self.last_request_id += 1;
         self.pending_stdin.bytes.extend(request(self.last_request_id));
     }
 
-    pub(super) fn fail_conversation(&mut self, kind: AgentErrorKind, message: String, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn fail_conversation(&mut self, kind: AgentErrorKind, message: String, out: &mut Vec<AgentEvent>) {
         push_fatal_error(kind, message, out);
         self.finish_conversation(false, out);
     }
 
     /// Ends the conversation. A process receives only one prompt.
-    pub(super) fn finish_conversation(&mut self, ok: bool, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn finish_conversation(&mut self, ok: bool, out: &mut Vec<AgentEvent>) {
         out.push(AgentEvent::Finished { ok });
         if self.request.is_some() {
             self.phase = AcpPhase::Finished;
@@ -204,7 +206,7 @@ impl AcpConversation {
         is_old && !matches!(kind, AgentErrorKind::Auth | AgentErrorKind::Budget | AgentErrorKind::RateLimit)
     }
 
-    pub(super) fn send_prompt(&mut self) {
+    pub(crate) fn send_prompt(&mut self) {
         self.phase = AcpPhase::RunningTurn;
         if let (Some(request), Some(session)) = (&self.request, self.session.clone()) {
             let prompt = request.prompt.clone();

@@ -3,8 +3,8 @@ use super::conversation::{AcpConversation, AcpPhase};
 use super::message::{AcpConfigOption, AcpResponse};
 use super::notifications::AcpPromptEcho;
 use super::requests;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::parser::ConversationRequest;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::parser::ConversationRequest;
 use ralph_util::json::{self, MalformedJson};
 
 /// Agents that continue to replay the old conversation after they have reported it as loaded, so that old and new
@@ -13,7 +13,7 @@ const LATE_REPLAY_AGENTS: &[&str] = &["gemini-cli"];
 
 /// How the agent can resume an earlier session.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResumeMethod {
+pub(crate) enum ResumeMethod {
     #[default]
     Unsupported,
     /// Replays nothing.
@@ -23,7 +23,7 @@ pub(super) enum ResumeMethod {
 }
 
 impl AcpConversation {
-    pub(super) fn handle_initialized(&mut self, response: &AcpResponse<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn handle_initialized(&mut self, response: &AcpResponse<'_>, out: &mut Vec<AgentEvent>) {
         match json::parse_u64(response.protocol_version) {
             Some(requests::PROTOCOL_VERSION) => {}
             Some(other) => {
@@ -62,7 +62,7 @@ impl AcpConversation {
         }
     }
 
-    pub(super) fn handle_session_opened(
+    pub(crate) fn handle_session_opened(
         &mut self,
         response: &AcpResponse<'_>,
         out: &mut Vec<AgentEvent>,

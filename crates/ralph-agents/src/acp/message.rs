@@ -1,5 +1,5 @@
 //! The messages that an agent sends, limited to the members that ralph needs.
-use crate::members::{members, whole_line};
+use crate::stream::members::{members, whole_line};
 use ralph_util::json::{JsonCursor, MalformedJson, RawJson};
 
 members!(AcpMessage {
@@ -90,7 +90,7 @@ members!(AcpErrorDetails { details: b"details", message: b"message", kind: b"err
 macro_rules! of_value {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {
-            pub(super) fn of(raw: Option<RawJson<'a>>) -> Result<Self, MalformedJson> {
+            pub(crate) fn of(raw: Option<RawJson<'a>>) -> Result<Self, MalformedJson> {
                 raw.map_or(Ok(Self::default()), |raw| Self::read(&mut JsonCursor::new(raw)))
             }
         })+
@@ -102,7 +102,7 @@ of_value!(AcpResponse, AcpSessionNotification, AcpPermissionRequest, AcpRpcError
 macro_rules! list_of {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {
-            pub(super) fn list(raw: Option<RawJson<'a>>) -> Result<Vec<Self>, MalformedJson> {
+            pub(crate) fn list(raw: Option<RawJson<'a>>) -> Result<Vec<Self>, MalformedJson> {
                 let mut all = Vec::new();
                 if let Some(raw) = raw.filter(|raw| raw.starts_with(b"[")) {
                     JsonCursor::new(raw).visit_array(|cursor| Self::read(cursor).map(|one| all.push(one)))?;

@@ -5,14 +5,14 @@ use super::message::{
 };
 use super::permission_policy;
 use super::requests;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::parser::{ConversationRequest, RecordReader};
-use crate::tool_summary;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::parser::{ConversationRequest, RecordReader};
+use crate::stream::tool_summary;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// How much of our prompt the agent has echoed, in a session that was loaded.
 #[derive(Debug, Default)]
-pub(super) enum AcpPromptEcho {
+pub(crate) enum AcpPromptEcho {
     #[default]
     Unchecked,
     /// This many bytes of our prompt have been echoed. Any other user text belongs to the old conversation.
@@ -21,7 +21,7 @@ pub(super) enum AcpPromptEcho {
 
 impl AcpConversation {
     /// Answers a request of the agent. All requests except permission requests are rejected.
-    pub(super) fn handle_request(
+    pub(crate) fn handle_request(
         &mut self,
         id: RawJson<'_>,
         method: &str,
@@ -70,7 +70,7 @@ impl AcpConversation {
     }
 
     /// Handles a session update. Only updates in our session after our prompt are part of the work.
-    pub(super) fn handle_session_update(
+    pub(crate) fn handle_session_update(
         &mut self,
         notice: &AcpSessionNotification<'_>,
         out: &mut Vec<AgentEvent>,

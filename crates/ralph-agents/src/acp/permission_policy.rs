@@ -2,7 +2,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::message::{AcpPermissionOption, AcpToolLocation};
-use crate::permission::PermissionLevel;
+use crate::launch::permission::PermissionLevel;
 use ralph_util::json;
 
 /// The tool kinds that permission `edits` allows. All others (`execute`, `delete`, `fetch`, `switch_mode`, `other`) are
@@ -10,13 +10,13 @@ use ralph_util::json;
 const EDIT_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think", "edit", "move"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PermissionDecision {
+pub(crate) enum PermissionDecision {
     Allow,
     Refuse,
 }
 
 /// Decides by the permission level, the kind of the tool, and the files that it names.
-pub(super) fn decide_permission(
+pub(crate) fn decide_permission(
     permission: PermissionLevel,
     kind: &str,
     locations: &[AcpToolLocation<'_>],
@@ -33,7 +33,7 @@ pub(super) fn decide_permission(
 
 /// Returns the id of the option for this decision. Prefers a one-time option, because the decision may be different for
 /// the next request. Options of unknown kinds are never chosen.
-pub(super) fn choose_option(decision: PermissionDecision, options: &[AcpPermissionOption<'_>]) -> Option<String> {
+pub(crate) fn choose_option(decision: PermissionDecision, options: &[AcpPermissionOption<'_>]) -> Option<String> {
     let kinds = match decision {
         PermissionDecision::Allow => ["allow_once", "allow_always"],
         PermissionDecision::Refuse => ["reject_once", "reject_always"],

@@ -1,7 +1,7 @@
 //! Classifies failures that agents report: JSON-RPC errors, or error text in place of an answer.
 use super::message::{AcpErrorDetails, AcpRpcError};
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentFailure};
+use crate::failure::classify;
+use crate::stream::event::{AgentErrorKind, AgentFailure};
 use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// The protocol's error code for an agent that is not logged in.
@@ -14,7 +14,7 @@ const INTERNAL_ERROR_PREFIX: &str = "Internal error";
 const ERROR_TEXT_PREFIXES: &[&str] = &["Error: ", "Ran into this error: ", "API Error: ", "[API Error: "];
 
 /// Returns the kind and the message of a JSON-RPC error.
-pub(super) fn classify_rpc_error(raw: RawJson<'_>) -> Result<AgentFailure, MalformedJson> {
+pub(crate) fn classify_rpc_error(raw: RawJson<'_>) -> Result<AgentFailure, MalformedJson> {
     let failure = AcpRpcError::of(Some(raw))?;
     let data = AcpErrorDetails::of(failure.data)?;
     let message = rpc_error_message(&failure, &data);
@@ -53,7 +53,7 @@ fn rpc_error_kind(failure: &AcpRpcError<'_>, data: &AcpErrorDetails<'_>, message
 }
 
 /// Returns the failure if an answer is error text. The caller must know that no model has answered.
-pub(super) fn classify_error_text(text: &str) -> Option<AgentFailure> {
+pub(crate) fn classify_error_text(text: &str) -> Option<AgentFailure> {
     let is_error = ERROR_TEXT_PREFIXES.iter().any(|start| text.starts_with(start));
     is_error.then(|| AgentFailure::new(classify::kind_from_message(text), text))
 }

@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 
 use super::stream_parser;
-use crate::parser::{ConversationRequest, PriorUsage, StdinDisposition, StreamParser};
+use crate::stream::parser::{ConversationRequest, PriorUsage, StdinDisposition, StreamParser};
 use crate::tests::final_text;
 use crate::{AgentErrorKind, AgentEvent, PermissionLevel, is_lost_session_message};
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::message::{AcpSessionUpdate, AcpToolLocation};
-use crate::event::{AgentEvent, push_at_work_once};
-use crate::tool_summary;
+use crate::stream::event::{AgentEvent, push_at_work_once};
+use crate::stream::tool_summary;
 use ralph_util::json::{self, MalformedJson};
 
 /// Maximum number of open calls that are remembered. The oldest is dropped first.
@@ -12,7 +12,7 @@ const MAX_OPEN_CALLS: usize = 64;
 const MAX_NAME_BYTES: usize = 80;
 
 #[derive(Debug, Default)]
-pub(super) struct AcpToolCalls {
+pub(crate) struct AcpToolCalls {
     open_calls: VecDeque<OpenToolCall>,
     event_detail: AcpEventDetail,
 }
@@ -32,12 +32,12 @@ struct OpenToolCall {
 }
 
 impl AcpToolCalls {
-    pub(super) fn skip_display_events(&mut self) {
+    pub(crate) fn skip_display_events(&mut self) {
         self.event_detail = AcpEventDetail::ActivityOnly;
     }
 
     /// Records a tool update from any message and appends its events.
-    pub(super) fn record_update(
+    pub(crate) fn record_update(
         &mut self,
         update: &AcpSessionUpdate<'_>,
         out: &mut Vec<AgentEvent>,
@@ -61,7 +61,7 @@ impl AcpToolCalls {
     }
 
     /// Returns the kind of a tool, which an earlier message may have reported.
-    pub(super) fn tool_kind(&mut self, update: &AcpSessionUpdate<'_>) -> String {
+    pub(crate) fn tool_kind(&mut self, update: &AcpSessionUpdate<'_>) -> String {
         self.touch_open_call(update).kind.clone()
     }
 

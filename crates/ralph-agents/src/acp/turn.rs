@@ -1,14 +1,14 @@
 //! The agent's text in a turn: messages in pieces, reasoning, and error text in place of an answer.
 use super::rpc_error;
-use crate::event::{AgentEvent, AgentFailure};
-use crate::message_numbering::MessageNumbering;
-use crate::tool_summary::{EXCERPT_CHARS, to_one_line};
+use crate::stream::event::{AgentEvent, AgentFailure};
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::tool_summary::{EXCERPT_CHARS, to_one_line};
 
 /// Longer messages are never treated as error text.
 const MAX_ERROR_MESSAGE_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct AcpTurn {
+pub(crate) struct AcpTurn {
     numbering: MessageNumbering,
     /// Numbers the messages of agents that give them no ids.
     unnamed_message_number: u64,
@@ -26,7 +26,7 @@ struct LastAcpMessage {
 
 impl AcpTurn {
     /// Appends the next piece of a message. A different id starts a new message.
-    pub(super) fn push_message_piece(&mut self, id: Option<String>, text: String, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn push_message_piece(&mut self, id: Option<String>, text: String, out: &mut Vec<AgentEvent>) {
         self.flush_thought(out);
         let id = id.unwrap_or_else(|| format!("run {}", self.unnamed_message_number));
         let Some(event) = self.numbering.number_whole_message(Some(id), text) else { return };
@@ -37,7 +37,7 @@ impl AcpTurn {
     }
 
     /// Collects a piece of reasoning, which is reported when it has ended.
-    pub(super) fn push_thought_piece(&mut self, text: &str) {
+    pub(crate) fn push_thought_piece(&mut self, text: &str) {
         self.unnamed_message_number += 1;
         if self.thought.len() < EXCERPT_CHARS * 4 {
             self.thought.push_str(text);
@@ -45,13 +45,13 @@ impl AcpTurn {
     }
 
     /// Ends the current message: later text without an id belongs to a new message.
-    pub(super) fn end_message(&mut self, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn end_message(&mut self, out: &mut Vec<AgentEvent>) {
         self.unnamed_message_number += 1;
         self.flush_thought(out);
     }
 
     /// Returns the failure if the last message is error text.
-    pub(super) fn failure_in_message(&self) -> Option<AgentFailure> {
+    pub(crate) fn failure_in_message(&self) -> Option<AgentFailure> {
         (self.last_message.pieces == 1)
             .then(|| rpc_error::classify_error_text(&self.last_message.first_piece))
             .flatten()

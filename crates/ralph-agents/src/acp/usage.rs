@@ -1,12 +1,12 @@
 //! Tokens and cost of a turn. Agents report tokens in one of three places, and optionally the cost of the whole
 //! session.
 use super::message::{AcpCost, AcpResponse, AcpSessionUpdate, AcpTokenUsage};
-use crate::event::AgentEvent;
-use crate::parser::PriorUsage;
+use crate::stream::event::AgentEvent;
+use crate::stream::parser::PriorUsage;
 use ralph_util::json;
 
 #[derive(Debug, Default)]
-pub(super) struct AcpUsageTracker {
+pub(crate) struct AcpUsageTracker {
     /// The sum of the tokens that were reported with pieces of the answer.
     chunk_tokens: Option<TokenCounts>,
     session_cost: AcpSessionCost,
@@ -33,12 +33,12 @@ impl Default for AcpSessionCost {
 }
 
 impl AcpUsageTracker {
-    pub(super) fn continue_from(&mut self, before: PriorUsage) {
+    pub(crate) fn continue_from(&mut self, before: PriorUsage) {
         self.session_cost = before.cost_usd.map_or(AcpSessionCost::Unknown, AcpSessionCost::Known);
     }
 
     /// Adds the tokens of a piece, and returns the increase of the session's cost.
-    pub(super) fn record_update(&mut self, update: &AcpSessionUpdate<'_>) -> Option<AgentEvent> {
+    pub(crate) fn record_update(&mut self, update: &AcpSessionUpdate<'_>) -> Option<AgentEvent> {
         if let Some(added) = update.meta.and_then(|meta| meta.usage).and_then(|usage| token_counts(&usage)) {
             let sum = self.chunk_tokens.unwrap_or_default();
             self.chunk_tokens = Some(TokenCounts {
@@ -58,7 +58,7 @@ impl AcpUsageTracker {
     }
 
     /// Returns the tokens of a turn that has ended.
-    pub(super) fn finish_turn(&mut self, response: &AcpResponse<'_>) -> Option<AgentEvent> {
+    pub(crate) fn finish_turn(&mut self, response: &AcpResponse<'_>) -> Option<AgentEvent> {
         let meta = response.meta.unwrap_or_default();
         let reported = response.usage.as_ref().and_then(token_counts);
         let reported = reported.or_else(|| meta.quota?.tokens.as_ref().and_then(token_counts));

@@ -1,11 +1,11 @@
 //! Classifies the failures that Claude reports.
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentFailure};
+use crate::failure::classify;
+use crate::stream::event::{AgentErrorKind, AgentFailure};
 use ralph_util::json::{self, RawJson};
 
 /// Returns the kind of an API failure. Claude reports every unreachable or failing server as `server_error`; only if
 /// there is an HTTP status was the server reached.
-pub(super) fn api_error_kind(category: &str, status: Option<u64>, message: &str) -> AgentErrorKind {
+pub(crate) fn api_error_kind(category: &str, status: Option<u64>, message: &str) -> AgentErrorKind {
     match category {
         "rate_limit" => AgentErrorKind::RateLimit,
         "authentication_failed" | "oauth_org_not_allowed" => AgentErrorKind::Auth,
@@ -21,7 +21,7 @@ pub(super) fn api_error_kind(category: &str, status: Option<u64>, message: &str)
 }
 
 /// Reads a failed `result` record. `known` is the kind of a preceding API failure, which is more specific.
-pub(super) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) -> AgentFailure {
+pub(crate) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) -> AgentFailure {
     let keys = ["result", "errors", "error", "subtype", "terminal_reason", "api_error_status"];
     let [result, errors, error, subtype, reason, status] = json::pick_members_or_none(Some(line), keys);
     let aborted = json::as_name(reason)

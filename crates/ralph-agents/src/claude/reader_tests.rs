@@ -60,7 +60,7 @@ fn without_a_display_only_text_and_usage_are_reported() {
         r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"x"},{"type":"text","text":"continue"}]}}"#,
         r#"{"type":"assistant","message":{"id":"b","content":[{"type":"text","text":"done"}]}}"#,
     ];
-    use crate::parser::StreamParser;
+    use crate::stream::parser::StreamParser;
     let mut parser = super::stream_parser();
     parser.skip_display_events();
     let mut events = Vec::new();

@@ -1,30 +1,30 @@
 //! One record of Claude's stream, parsed in a single pass over its bytes in any member order.
-use crate::members::members;
+use crate::stream::members::members;
 use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
 /// The members that most records share. Other members are looked up only for the record types that need them.
 #[derive(Debug, Default)]
-pub(super) struct ClaudeRecord<'a> {
-    pub(super) kind: &'a str,
-    pub(super) subtype: &'a str,
+pub(crate) struct ClaudeRecord<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) subtype: &'a str,
     /// Whether the record comes from a sub-agent.
-    pub(super) is_nested: bool,
+    pub(crate) is_nested: bool,
     /// The category of an API failure in place of an answer.
-    pub(super) error: &'a str,
-    pub(super) message: ClaudeMessage<'a>,
+    pub(crate) error: &'a str,
+    pub(crate) message: ClaudeMessage<'a>,
     /// A raw event of the model's stream.
-    pub(super) event: Option<RawJson<'a>>,
+    pub(crate) event: Option<RawJson<'a>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ClaudeMessage<'a> {
-    pub(super) id: Option<RawJson<'a>>,
-    pub(super) model: Option<RawJson<'a>>,
-    pub(super) content: ClaudeContent<'a>,
+pub(crate) struct ClaudeMessage<'a> {
+    pub(crate) id: Option<RawJson<'a>>,
+    pub(crate) model: Option<RawJson<'a>>,
+    pub(crate) content: ClaudeContent<'a>,
 }
 
 #[derive(Debug, Default)]
-pub(super) enum ClaudeContent<'a> {
+pub(crate) enum ClaudeContent<'a> {
     #[default]
     Empty,
     /// A bare string.
@@ -57,7 +57,7 @@ struct ClaudeRecordMembers<'a> {
 }
 
 impl<'a> ClaudeRecord<'a> {
-    pub(super) fn parse(line: &'a [u8]) -> Result<Self, MalformedJson> {
+    pub(crate) fn parse(line: &'a [u8]) -> Result<Self, MalformedJson> {
         let mut found = ClaudeRecordMembers::default();
         let mut cursor = JsonCursor::new(line);
         cursor.visit_object(|cursor, key| match key {

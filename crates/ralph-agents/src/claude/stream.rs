@@ -4,14 +4,14 @@ use super::failure;
 use super::record::{ClaudeContent, ClaudeContentBlock, ClaudeMessage, ClaudeRecord};
 use super::tool_result_skip::ToolResultDetector;
 use super::usage::ClaudeUsageTracker;
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent, AgentFailure, push_at_work_once};
-use crate::fatal_error::push_fatal_error;
-use crate::limit_reset::LimitReset;
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
-use crate::usage_totals::UsageTotals;
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::failure::limit_reset::LimitReset;
+use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure, push_at_work_once};
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::stream::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// The model name of messages that Claude Code itself writes in place of an answer.

@@ -12,7 +12,7 @@ const TEXT_BLOCK_TYPE: &[u8] = br#""type":"text""#;
 const BLOCK_TYPE_SEARCH_BYTES: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct ToolResultDetector {
+pub(crate) struct ToolResultDetector {
     text_block: Finder<'static>,
 }
 
@@ -24,7 +24,7 @@ impl Default for ToolResultDetector {
 
 impl ToolResultDetector {
     /// Returns whether a record certainly contains only a tool result. Returns `false` in case of doubt.
-    pub(super) fn is_only_tool_result(&self, line: &[u8]) -> bool {
+    pub(crate) fn is_only_tool_result(&self, line: &[u8]) -> bool {
         let head = line.get(..BLOCK_TYPE_SEARCH_BYTES).unwrap_or(line);
         line.starts_with(TOOL_RESULT_RECORD_PREFIX)
             && line.ends_with(b"}")

@@ -1,10 +1,10 @@
 //! Usage and cost of a result. In newer versions `total_cost_usd` accumulates over a resumed session, so the usage
 //! since the last result is preferred. Older versions do not report it and start each process from zero.
-use crate::event::AgentEvent;
+use crate::stream::event::AgentEvent;
 use ralph_util::json::{self, JsonCursor, RawJson};
 
 #[derive(Debug, Default)]
-pub(super) struct ClaudeUsageTracker {
+pub(crate) struct ClaudeUsageTracker {
     last_total_cost: f64,
 }
 
@@ -18,7 +18,7 @@ struct ClaudeUsageSum {
 
 impl ClaudeUsageTracker {
     /// Reads a `result` record and returns the increase since the previous results.
-    pub(super) fn usage_from_result(&mut self, line: &[u8]) -> Option<AgentEvent> {
+    pub(crate) fn usage_from_result(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let keys = ["total_cost_usd", "usage", "model_usage_since_last_result"];
         let [total, usage, since_last] = json::pick_members_or_none(Some(line), keys);
         let from_total = json::parse_amount(total).map(|total| {

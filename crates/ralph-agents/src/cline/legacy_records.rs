@@ -1,14 +1,14 @@
 //! Records of earlier Cline versions: `say` (what the agent does) and `ask` (where it waits for the user).
 use super::record::ClineRecord;
 use super::stream::ClineStreamReader;
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::failure::classify;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json::{self, RawJson};
 
 /// The usage of the current request. It is reported repeatedly while it grows, with the same timestamp.
 #[derive(Debug, Default)]
-pub(super) struct ClineRequestUsage {
+pub(crate) struct ClineRequestUsage {
     timestamp: Option<u64>,
     input_tokens: u64,
     output_tokens: u64,
@@ -16,7 +16,7 @@ pub(super) struct ClineRequestUsage {
 }
 
 impl ClineStreamReader {
-    pub(super) fn read_say(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn read_say(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
         let (say, text) = (json::as_name(record.say), record.text);
         match say {
             _ if json::is_true(record.partial) => {}
@@ -39,7 +39,7 @@ impl ClineStreamReader {
         }
     }
 
-    pub(super) fn read_ask(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn read_ask(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
         let (ask, text) = (json::as_name(record.ask), record.text);
         match ask {
             _ if json::is_true(record.partial) => {}

@@ -1,5 +1,5 @@
 //! One record of Cline's stream, of current or earlier versions.
-use crate::members::{members, whole_line};
+use crate::stream::members::{members, whole_line};
 
 members!(
     ClineRecord {

@@ -1,15 +1,15 @@
 //! Records of current Cline versions. Text arrives in pieces that repeat the text so far, so only its end is read.
 use super::record::{ClineAgentEvent, ClineModel, ClineRecord};
 use super::stream::ClineStreamReader;
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::fatal_error::push_fatal_error;
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json;
 
 /// The state of the Cline run so far.
 #[derive(Debug, Default)]
-pub(super) struct ClineRunState {
+pub(crate) struct ClineRunState {
     total_cost: f64,
     last_error_kind: Option<AgentErrorKind>,
     task_id: Option<String>,
@@ -17,11 +17,11 @@ pub(super) struct ClineRunState {
 }
 
 impl ClineStreamReader {
-    pub(super) fn read_run_start(&mut self, record: &ClineRecord<'_>) {
+    pub(crate) fn read_run_start(&mut self, record: &ClineRecord<'_>) {
         self.run_state.model = json::decode_string(record.model_id);
     }
 
-    pub(super) fn read_hook_event(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn read_hook_event(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
         let starts = json::as_name(record.hook) == "agent_start" && !json::is_set(record.parent);
         if starts && self.run_state.task_id.is_none() {
             self.run_state.task_id = json::decode_string(record.task);
@@ -29,7 +29,7 @@ impl ClineStreamReader {
         }
     }
 
-    pub(super) fn read_agent_event(&mut self, event: &ClineAgentEvent<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn read_agent_event(&mut self, event: &ClineAgentEvent<'_>, out: &mut Vec<AgentEvent>) {
         match (json::as_name(event.kind), json::as_name(event.content)) {
             ("content_end", "text") => self.push_message(json::decode_string(event.text), out),
             ("content_end", "reasoning") => out.extend(thinking_event(event)),
@@ -41,7 +41,7 @@ impl ClineStreamReader {
         }
     }
 
-    pub(super) fn read_run_result(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn read_run_result(&mut self, record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
         out.extend(self.run_state.report_model(record.model.unwrap_or_default()));
         let reason = json::as_name(record.finish_reason);
         let (ok, text) = (reason == "completed", json::decode_string(record.text));
@@ -112,13 +112,13 @@ fn tool_result_event(event: &ClineAgentEvent<'_>) -> AgentEvent {
     AgentEvent::ToolResult { ok, excerpt: tool_summary::result_excerpt(event.error.or(result).or(event.output)) }
 }
 
-pub(super) fn read_run_aborted(record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+pub(crate) fn read_run_aborted(record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
     let message = json::decode_string(record.message).unwrap_or_default();
     out.push(AgentEvent::Error { kind: AgentErrorKind::Crash, message, fatal: true });
     out.push(AgentEvent::Finished { ok: false });
 }
 
-pub(super) fn read_error_record(record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
+pub(crate) fn read_error_record(record: &ClineRecord<'_>, out: &mut Vec<AgentEvent>) {
     let message = json::decode_string(record.message).unwrap_or_default();
     push_fatal_error(classify::kind_from_message(&message), message, out);
 }

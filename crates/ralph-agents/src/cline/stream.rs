@@ -2,9 +2,9 @@
 //! `agent_event`/`run_result` records of current ones.
 use super::record::ClineRecord;
 use super::{legacy_records, run_records};
-use crate::event::AgentEvent;
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
+use crate::stream::event::AgentEvent;
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
 use ralph_util::json::{self, MalformedJson};
 
 pub(crate) fn stream_parser() -> impl StreamParser {
@@ -12,11 +12,11 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ClineStreamReader {
+pub(crate) struct ClineStreamReader {
     numbering: MessageNumbering,
-    pub(super) has_spoken: bool,
-    pub(super) request_usage: legacy_records::ClineRequestUsage,
-    pub(super) run_state: run_records::ClineRunState,
+    pub(crate) has_spoken: bool,
+    pub(crate) request_usage: legacy_records::ClineRequestUsage,
+    pub(crate) run_state: run_records::ClineRunState,
 }
 
 impl RecordReader for ClineStreamReader {
@@ -41,7 +41,7 @@ impl RecordReader for ClineStreamReader {
 }
 
 impl ClineStreamReader {
-    pub(super) fn push_message(&mut self, text: Option<String>, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn push_message(&mut self, text: Option<String>, out: &mut Vec<AgentEvent>) {
         let event = text.and_then(|text| self.numbering.number_whole_message(None, text));
         self.has_spoken |= event.is_some();
         out.extend(event);

@@ -1,5 +1,5 @@
 //! One record of Codex's stream.
-use crate::members::{members, whole_line};
+use crate::stream::members::{members, whole_line};
 
 members!(
     CodexRecord { kind: b"type", thread: b"thread_id", message: b"message" }

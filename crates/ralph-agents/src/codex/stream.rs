@@ -1,13 +1,13 @@
 //! Parses Codex's `exec --json` stream into events. It reports neither model nor cost. Usage accumulates over the
 //! thread, and `error` records are warnings or retries: only `turn.failed` ends an attempt.
 use super::record::{CodexItem, CodexRecord, CodexTokenUsage, CodexTurnError};
-use crate::classify;
-use crate::event::AgentEvent;
-use crate::fatal_error::push_fatal_error;
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
-use crate::usage_totals::UsageTotals;
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::AgentEvent;
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::stream::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// Maximum number of unfinished items that are remembered. Codex runs only a few at a time.
@@ -141,7 +141,7 @@ fn read_turn_failed(error: CodexTurnError<'_>, out: &mut Vec<AgentEvent>) {
 mod tests {
     use super::*;
     use crate::OutputFormat;
-    use crate::event::AgentErrorKind;
+    use crate::stream::event::AgentErrorKind;
     use crate::tests::parse_events;
 
     #[test] // spec: S4, S8

@@ -1,5 +1,5 @@
 //! One record of Copilot's stream: a kind, and a payload that depends on it.
-use crate::members::{members, whole_line};
+use crate::stream::members::{members, whole_line};
 
 members!(
     CopilotRecord { kind: b"type", session: b"sessionId", exit_code: b"exitCode" }

@@ -3,13 +3,13 @@
 //! success, so the preceding abort record decides.
 use super::record::{CopilotRecord, CopilotRecordPayload};
 use super::usage_file;
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::fatal_error::push_fatal_error;
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
-use crate::usage_totals::UsageTotals;
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::stream::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson};
 
 /// Prefixes of known record kinds that are ignored.

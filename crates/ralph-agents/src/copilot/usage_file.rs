@@ -17,13 +17,13 @@ struct CopilotModelMetrics {
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CopilotTokenUsage {
-    pub(super) input_tokens: u64,
-    pub(super) output_tokens: u64,
+pub(crate) struct CopilotTokenUsage {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
 }
 
 /// Returns the tokens of all models. Returns `None` for a malformed file or one without models.
-pub(super) fn read_token_totals(file: &[u8]) -> Option<CopilotTokenUsage> {
+pub(crate) fn read_token_totals(file: &[u8]) -> Option<CopilotTokenUsage> {
     let CopilotUsageFile { models } = serde_json::from_slice(file).ok()?;
     models.into_values().map(|metrics| metrics.usage).reduce(|sum, usage| CopilotTokenUsage {
         input_tokens: sum.input_tokens.saturating_add(usage.input_tokens),

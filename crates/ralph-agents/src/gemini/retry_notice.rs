@@ -1,13 +1,13 @@
 //! Parses the notices about retried requests, which Gemini prints only to stderr.
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::limit_reset::LimitReset;
+use crate::failure::classify;
+use crate::failure::limit_reset::LimitReset;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
 
 /// Marks the last notice. Its failure is reported in the result record.
 const GIVE_UP_MARKER: &str = "Max attempts reached";
 
 /// Returns the event for a line if it is a retry notice.
-pub(super) fn parse_retry_notice(line: &str) -> Option<AgentEvent> {
+pub(crate) fn parse_retry_notice(line: &str) -> Option<AgentEvent> {
     let (number, reason) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
     number.parse::<u32>().ok()?;
     if reason.contains(GIVE_UP_MARKER) {

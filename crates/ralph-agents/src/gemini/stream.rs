@@ -1,12 +1,12 @@
 //! Parses Gemini's `stream-json` into events. It echoes the prompt as a user message, sends text in pieces, and reports
 //! no cost. Every failure is repeated in the result record, which decides.
-use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent};
-use crate::fatal_error::push_fatal_error;
-use crate::members::{members, whole_line};
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
-use crate::tool_summary;
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::members::{members, whole_line};
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
+use crate::stream::tool_summary;
 use ralph_util::json::{self, MalformedJson};
 
 members!(

@@ -1,13 +1,13 @@
 //! Parses goose's `stream-json` into events. A message arrives in pieces with one id. A failure is written as agent
 //! text without an id, and the exit code is 0. Tokens are totals of the whole session.
-use crate::classify;
-use crate::event::AgentEvent;
-use crate::fatal_error::push_fatal_error;
-use crate::members::{members, whole_line};
-use crate::message_numbering::MessageNumbering;
-use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
-use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
-use crate::usage_totals::UsageTotals;
+use crate::failure::classify;
+use crate::failure::fatal_error::push_fatal_error;
+use crate::stream::event::AgentEvent;
+use crate::stream::members::{members, whole_line};
+use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::stream::usage_totals::UsageTotals;
 use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
 members!(
@@ -147,7 +147,7 @@ fn tool_result_event(result: &GooseToolResult<'_>) -> AgentEvent {
 mod tests {
     use super::*;
     use crate::OutputFormat;
-    use crate::event::AgentErrorKind;
+    use crate::stream::event::AgentErrorKind;
     use crate::tests::{final_text, parse_events};
 
     fn message_line(id: &str, text: &str) -> String {

@@ -1,12 +1,6 @@
-//! The hook protocols of the programs in whose sessions a loop can run, one file each. A protocol only translates
-//! events and replies; it decides nothing.
-mod claude;
-mod codex;
-mod copilot;
-mod gemini;
-mod opencode;
+//! Hooks: the protocol by which a program in whose session a loop runs sends events and receives replies. The `hooks.rs` of each
+//! program implements it. A protocol only translates; it decides nothing.
 mod payload;
-mod qwen;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +9,7 @@ use ralph_core::attempt::ModelSpend;
 use ralph_core::session_loop::{ContinuationCap, SessionNotice};
 use serde_json::{Map, Value, json};
 
+use crate::AGENTS;
 use ralph_util::json::{self, RawJson};
 
 pub use payload::HookPayload;
@@ -56,7 +51,7 @@ pub struct HostCapabilities {
 
 impl HostCapabilities {
     /// The properties of most programs.
-    const DEFAULT: Self = Self {
+    pub(crate) const DEFAULT: Self = Self {
         block_cap: None,
         message_source: MessageSource::InEvent,
         is_message_cumulative: false,
@@ -160,7 +155,7 @@ pub struct MessageUsage {
 
 impl MessageUsage {
     /// Creates it from the members of a record. Returns `None` if they contain no token count.
-    fn from_members(
+    pub(crate) fn from_members(
         [message, at]: [Option<RawJson<'_>>; 2],
         [input, output]: [Option<RawJson<'_>>; 2],
     ) -> Option<Self> {
@@ -174,7 +169,7 @@ impl MessageUsage {
 }
 
 /// Picks members of a line that contains `marker`. Most lines do not, and are not parsed.
-fn pick_members_if_contains<'a, const N: usize>(
+pub(crate) fn pick_members_if_contains<'a, const N: usize>(
     line: &'a [u8],
     marker: &str,
     keys: [&str; N],
@@ -183,25 +178,20 @@ fn pick_members_if_contains<'a, const N: usize>(
     json::pick_members_or_none(Some(line).filter(|_| has_marker), keys)
 }
 
-/// All supported programs.
-pub static HOOK_PROTOCOLS: &[&dyn HookProtocol] = &[
-    &claude::ClaudeHooks,
-    &codex::CodexHooks,
-    &gemini::GeminiHooks,
-    &qwen::QwenHooks,
-    &copilot::CopilotHooks,
-    &opencode::OpencodeHooks,
-];
+/// Returns the hook protocols of all programs that have one.
+pub fn hook_protocols() -> impl Iterator<Item = &'static dyn HookProtocol> {
+    AGENTS.iter().filter_map(|agent| agent.hook_protocol())
+}
 
 /// Returns the hook protocol of the program with this name.
 #[must_use]
 pub fn find_hook_protocol(name: &str) -> Option<&'static dyn HookProtocol> {
-    HOOK_PROTOCOLS.iter().copied().find(|host| host.name() == name)
+    hook_protocols().find(|host| host.name() == name)
 }
 
 /// Renders a reply in the format that most programs share. They differ in the decision that continues a session and in
 /// the name of the prompt event.
-fn render_common_reply(reply: &HookReply, continue_decision: &str, prompt_event: &str) -> HookOutput {
+pub(crate) fn render_common_reply(reply: &HookReply, continue_decision: &str, prompt_event: &str) -> HookOutput {
     let mut object = Map::new();
     let notices = match reply {
         HookReply::Allow { notices } => notices,
@@ -228,12 +218,12 @@ fn render_common_reply(reply: &HookReply, continue_decision: &str, prompt_event:
 }
 
 /// Returns the notices as plain lines.
-fn join_notices(notices: &[SessionNotice]) -> String {
+pub(crate) fn join_notices(notices: &[SessionNotice]) -> String {
     notices.iter().map(SessionNotice::to_line).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the continuation limit that the user has set in an environment variable, or the default.
-fn configured_block_cap(
+pub(crate) fn configured_block_cap(
     variable: &dyn Fn(&str) -> Option<OsString>,
     name: &str,
     default: ContinuationCap,

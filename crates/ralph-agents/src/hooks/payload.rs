@@ -68,7 +68,7 @@ impl HookPayload {
     }
 
     /// Returns the name of the error, or an empty string.
-    pub(super) fn into_error_name(self) -> String {
+    pub(crate) fn into_error_name(self) -> String {
         self.error.unwrap_or_default()
     }
 

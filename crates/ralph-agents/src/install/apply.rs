@@ -40,12 +40,12 @@ impl FileOutcome {
 
 /// The file changes of an install or uninstall.
 pub struct InstallPlan {
-    pub(super) record_file: InstallRecordFile,
-    pub(super) old_record: Option<InstallRecord>,
-    pub(super) new_record: Option<InstallRecord>,
-    pub(super) changes: Vec<FileChange>,
+    pub(crate) record_file: InstallRecordFile,
+    pub(crate) old_record: Option<InstallRecord>,
+    pub(crate) new_record: Option<InstallRecord>,
+    pub(crate) changes: Vec<FileChange>,
     /// Folders to remove if they are empty, parents first.
-    pub(super) removable_folders: Vec<PathBuf>,
+    pub(crate) removable_folders: Vec<PathBuf>,
 }
 
 /// One file and the effect of the plan on it.

@@ -13,7 +13,7 @@ use super::settings_file::snapshot_file;
 use ralph_util::shell_words;
 
 /// The default timeout. It is long because checks run while the host waits.
-pub(super) const DEFAULT_HOOK_TIMEOUT_SECONDS: u64 = 600;
+pub(crate) const DEFAULT_HOOK_TIMEOUT_SECONDS: u64 = 600;
 
 /// The range of a requested timeout. Reading the event and the transcript takes a few seconds.
 pub const MIN_HOOK_TIMEOUT_SECONDS: u64 = 10;
@@ -28,7 +28,7 @@ pub enum HookTimeout {
 }
 
 /// Returns the existing timeout of the hooks in these parts, or the default.
-pub(super) fn resolve_timeout_seconds(
+pub(crate) fn resolve_timeout_seconds(
     host: &HostInstaller,
     parts: &[InstallPart],
     matcher: &HookMatcher<'_>,
@@ -65,7 +65,7 @@ fn timeout_flag_value(command: &str) -> Option<u64> {
 const TIMEOUT_FLAG: &str = "--seconds";
 
 /// Returns the flag that passes the timeout to ralph, or an empty string for the default.
-pub(super) fn timeout_flag(seconds: u64) -> String {
+pub(crate) fn timeout_flag(seconds: u64) -> String {
     if seconds == DEFAULT_HOOK_TIMEOUT_SECONDS { String::new() } else { format!(" {TIMEOUT_FLAG} {seconds}") }
 }
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use super::merge::Hook;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct InstallPart {
-    pub(super) path: PathBuf,
-    pub(super) content: PartContent,
+pub(crate) struct InstallPart {
+    pub(crate) path: PathBuf,
+    pub(crate) content: PartContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PartContent {
+pub(crate) enum PartContent {
     /// The whole file belongs to ralph.
     WholeFile(String),
     /// Hooks that are added to a settings file.
@@ -18,7 +18,7 @@ pub(super) enum PartContent {
 }
 
 impl InstallPart {
-    pub(super) fn whole_file(path: PathBuf, text: impl Into<String>) -> Self {
+    pub(crate) fn whole_file(path: PathBuf, text: impl Into<String>) -> Self {
         Self { path, content: PartContent::WholeFile(text.into()) }
     }
 }

@@ -17,32 +17,32 @@ const RECORD_VERSION: u32 = 1;
 
 /// Everything that was installed for one host in one settings folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InstallRecord {
+pub(crate) struct InstallRecord {
     version: u32,
-    pub(super) host: String,
+    pub(crate) host: String,
     /// The settings folder of the host.
-    pub(super) folder: String,
-    pub(super) files: Vec<InstalledFile>,
+    pub(crate) folder: String,
+    pub(crate) files: Vec<InstalledFile>,
     /// Folders that the installation created, parents first.
-    pub(super) folders: Vec<PathBuf>,
+    pub(crate) folders: Vec<PathBuf>,
     /// The ralph that the hooks start, and their timeout in seconds.
     #[serde(default)]
-    pub(super) program: Option<String>,
+    pub(crate) program: Option<String>,
     #[serde(default)]
-    pub(super) seconds: Option<u64>,
+    pub(crate) seconds: Option<u64>,
 }
 
 /// One file as ralph wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InstalledFile {
-    pub(super) path: PathBuf,
-    pub(super) sha256: String,
-    pub(super) kind: InstalledFileKind,
+pub(crate) struct InstalledFile {
+    pub(crate) path: PathBuf,
+    pub(crate) sha256: String,
+    pub(crate) kind: InstalledFileKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum InstalledFileKind {
+pub(crate) enum InstalledFileKind {
     /// The whole file belongs to ralph.
     Whole,
     /// The file contains ralph's hooks.
@@ -55,23 +55,23 @@ pub(super) enum InstalledFileKind {
 }
 
 impl InstallRecord {
-    pub(super) fn new(host: &str, folder: &Path) -> Result<Self, InstallError> {
+    pub(crate) fn new(host: &str, folder: &Path) -> Result<Self, InstallError> {
         Ok(Self { version: RECORD_VERSION, host: host.to_owned(), folder: path_to_text(folder)?, ..Self::default() })
     }
 
-    pub(super) fn find_file(&self, path: &Path) -> Option<&InstalledFile> {
+    pub(crate) fn find_file(&self, path: &Path) -> Option<&InstalledFile> {
         self.files.iter().find(|entry| entry.path == path)
     }
 }
 
 /// The file of one record. It must be locked while it is changed.
-pub(super) struct InstallRecordFile {
+pub(crate) struct InstallRecordFile {
     folder: PathBuf,
     path: PathBuf,
 }
 
 impl InstallRecordFile {
-    pub(super) fn for_host(target: &InstallTarget<'_>, host: &str, folder: &Path) -> Result<Self, InstallError> {
+    pub(crate) fn for_host(target: &InstallTarget<'_>, host: &str, folder: &Path) -> Result<Self, InstallError> {
         let records = target.records_folder()?;
         // The path must have the same text whether the folder exists or not, because its hash is the file name.
         let real: PathBuf = private_files::resolve_links(folder).components().collect();
@@ -80,7 +80,7 @@ impl InstallRecordFile {
         Ok(Self { folder: records, path })
     }
 
-    pub(super) fn read(&self) -> Result<Option<InstallRecord>, InstallError> {
+    pub(crate) fn read(&self) -> Result<Option<InstallRecord>, InstallError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|source| InstallError::Unreadable { path: self.path.clone(), source })?,
@@ -94,7 +94,7 @@ impl InstallRecordFile {
     }
 
     /// Replaces the record; `None` removes it.
-    pub(super) fn write(&self, record: Option<&InstallRecord>) -> Result<(), InstallError> {
+    pub(crate) fn write(&self, record: Option<&InstallRecord>) -> Result<(), InstallError> {
         let unwritable = |source| InstallError::Unwritable { path: self.path.clone(), source };
         let done = match record {
             Some(record) => serde_json::to_string_pretty(record)
@@ -110,7 +110,7 @@ impl InstallRecordFile {
     }
 
     /// Waits for the lock that serializes all installs and uninstalls.
-    pub(super) fn lock(&self) -> Result<File, InstallError> {
+    pub(crate) fn lock(&self) -> Result<File, InstallError> {
         let path = self.folder.join("lock");
         let locked = private_files::ensure_folder(&self.folder)
             .and_then(|_| private_files::open_for_append(&path))

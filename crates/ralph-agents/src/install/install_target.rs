@@ -35,25 +35,25 @@ pub struct InstallTarget<'a> {
 
 impl InstallTarget<'_> {
     /// Returns the folder in a variable, if it is an absolute path.
-    pub(super) fn folder_from_env(&self, variable: &str) -> Option<PathBuf> {
+    pub(crate) fn folder_from_env(&self, variable: &str) -> Option<PathBuf> {
         (self.env_var)(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     /// Returns the folder in a variable, or else a folder below the user's home.
-    pub(super) fn user_folder(&self, variable: &str, below: &str) -> Result<PathBuf, InstallError> {
+    pub(crate) fn user_folder(&self, variable: &str, below: &str) -> Result<PathBuf, InstallError> {
         let folder = self.folder_from_env(variable).or_else(|| Some(self.folder_from_env("HOME")?.join(below)));
         folder.ok_or(InstallError::NoHome { variable: "HOME" })
     }
 
     /// Returns the folder with the install records.
-    pub(super) fn records_folder(&self) -> Result<PathBuf, InstallError> {
+    pub(crate) fn records_folder(&self) -> Result<PathBuf, InstallError> {
         let state = self.user_folder("XDG_STATE_HOME", ".local/state")?;
         Ok(ralph_util::private_files::resolve_links(&state.join("ralph")).join("installed"))
     }
 }
 
 /// Returns a path as text, because settings files cannot contain other paths.
-pub(super) fn path_to_text(path: &Path) -> Result<String, InstallError> {
+pub(crate) fn path_to_text(path: &Path) -> Result<String, InstallError> {
     let not_utf8 = || InstallError::UnusablePath { path: path.to_path_buf(), problem: "is not valid UTF-8" };
     path.to_str().map(str::to_owned).ok_or_else(not_utf8)
 }

@@ -15,16 +15,16 @@ use ralph_util::digest::sha256_hex;
 
 /// One file, before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileChange {
+pub(crate) struct FileChange {
     /// The path before links are resolved.
-    pub(super) path: PathBuf,
-    pub(super) real_path: PathBuf,
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
-    pub(super) outcome: FileOutcome,
+    pub(crate) path: PathBuf,
+    pub(crate) real_path: PathBuf,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+    pub(crate) outcome: FileOutcome,
 }
 
-pub(super) fn plan_install(
+pub(crate) fn plan_install(
     host: &HostInstaller,
     target: &InstallTarget<'_>,
     own: &RalphExecutable,
@@ -69,7 +69,7 @@ pub(super) fn plan_install(
 
 /// Refuses a path that resolves to a file outside of the project. A foreign project may contain links to files of the
 /// user.
-pub(super) fn ensure_inside_project(target: &InstallTarget<'_>, path: &Path, real: &Path) -> Result<(), InstallError> {
+pub(crate) fn ensure_inside_project(target: &InstallTarget<'_>, path: &Path, real: &Path) -> Result<(), InstallError> {
     match &target.scope {
         InstallScope::Project(root) if !real.starts_with(root) => Err(InstallError::UnusablePath {
             path: path.to_path_buf(),
@@ -143,14 +143,14 @@ fn ensure_hooks_readable(
 }
 
 /// Settings without ralph's hooks.
-pub(super) struct StrippedSettings {
-    pub(super) text: String,
+pub(crate) struct StrippedSettings {
+    pub(crate) text: String,
     /// Whether ralph created the file.
-    pub(super) was_created_by_us: bool,
+    pub(crate) was_created_by_us: bool,
 }
 
 /// Removes ralph's hooks from settings. If the file is unchanged since the installation, its original text is restored.
-pub(super) fn strip_hooks(
+pub(crate) fn strip_hooks(
     current: &str,
     known: Option<&InstalledFile>,
     matcher: &HookMatcher<'_>,
@@ -176,7 +176,7 @@ fn assume_made(hooks: &[Hook]) -> Made {
 }
 
 impl FileChange {
-    pub(super) fn new(path: &Path, found: FileSnapshot, after: Option<String>, outcome: FileOutcome) -> Self {
+    pub(crate) fn new(path: &Path, found: FileSnapshot, after: Option<String>, outcome: FileOutcome) -> Self {
         Self { path: path.to_path_buf(), real_path: found.real_path, before: found.text, after, outcome }
     }
 }

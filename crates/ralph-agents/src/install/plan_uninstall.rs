@@ -12,7 +12,7 @@ use super::ralph_executable::{HookMatcher, RalphExecutable};
 use super::settings_file::{FileSnapshot, ensure_writable, snapshot_file};
 use ralph_util::digest::sha256_hex;
 
-pub(super) fn plan_uninstall(
+pub(crate) fn plan_uninstall(
     host: &HostInstaller,
     target: &InstallTarget<'_>,
     own: &RalphExecutable,

@@ -75,7 +75,7 @@ impl RalphExecutable {
 }
 
 /// Recognises ralph's hooks in the settings of a host.
-pub(super) struct HookMatcher<'a> {
+pub(crate) struct HookMatcher<'a> {
     host: &'a str,
     /// Paths of ralph executables that may have another name.
     programs: Vec<&'a str>,
@@ -83,13 +83,13 @@ pub(super) struct HookMatcher<'a> {
 
 impl<'a> HookMatcher<'a> {
     /// `old` is the executable of the previous installation.
-    pub(super) fn new(host: &'a str, own: &'a RalphExecutable, old: Option<&'a str>) -> Self {
+    pub(crate) fn new(host: &'a str, own: &'a RalphExecutable, old: Option<&'a str>) -> Self {
         Self { host, programs: std::iter::once(own.path()).chain(old).collect() }
     }
 
     /// Returns whether a command is a hook of any ralph for this host, with any options. A command line that runs
     /// something else too belongs to the user.
-    pub(super) fn matches_command(&self, command: &str) -> bool {
+    pub(crate) fn matches_command(&self, command: &str) -> bool {
         let call = find_ralph_call(command);
         let words = shell_words::split_words(call.command_text()).unwrap_or_default();
         let [program, hook, host, options @ ..] = words.as_slice() else { return false };

@@ -11,15 +11,15 @@ const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileSnapshot {
+pub(crate) struct FileSnapshot {
     /// The path with links resolved.
-    pub(super) real_path: PathBuf,
+    pub(crate) real_path: PathBuf,
     /// `None` if there is no file.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
 }
 
 /// Reads a file, which may be missing.
-pub(super) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
+pub(crate) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
     let unusable = |problem| InstallError::UnusablePath { path: path.to_path_buf(), problem };
     let unreadable = |source| InstallError::Unreadable { path: path.to_path_buf(), source };
     match path.symlink_metadata() {
@@ -50,7 +50,7 @@ pub(super) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
 }
 
 /// Refuses to replace a read-only file, which a rename would do without an error.
-pub(super) fn ensure_writable(path: &Path) -> Result<(), InstallError> {
+pub(crate) fn ensure_writable(path: &Path) -> Result<(), InstallError> {
     match path.metadata() {
         Ok(metadata) if metadata.mode() & 0o222 == 0 => {
             Err(InstallError::UnusablePath { path: path.to_path_buf(), problem: "is read-only" })
@@ -60,7 +60,7 @@ pub(super) fn ensure_writable(path: &Path) -> Result<(), InstallError> {
 }
 
 /// Replaces a file atomically: a reader sees either the old or the new text.
-pub(super) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     remove_draft(path);
@@ -80,7 +80,7 @@ fn draft_path(path: &Path) -> PathBuf {
 }
 
 /// Removes the temporary file of a ralph that was killed, if there is one.
-pub(super) fn remove_draft(path: &Path) {
+pub(crate) fn remove_draft(path: &Path) {
     let draft = draft_path(path);
     if draft.symlink_metadata().is_ok() {
         let _ = fs::remove_file(draft);
@@ -101,7 +101,7 @@ fn write_draft(draft: &Path, path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Returns the parent folders of a path that do not exist yet, outermost first.
-pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1).take_while(|folder| folder.symlink_metadata().is_err());
     let mut missing: Vec<_> = above.map(Path::to_path_buf).collect();
     missing.reverse();

@@ -5,16 +5,16 @@ const RALPH_TEMPLATE: &str = include_str!("texts/ralph.md");
 const CANCEL_TEMPLATE: &str = include_str!("texts/cancel-ralph.md");
 const STATUS_TEMPLATE: &str = include_str!("texts/ralph-status.md");
 
-pub(super) struct SlashCommand {
-    pub(super) name: &'static str,
+pub(crate) struct SlashCommand {
+    pub(crate) name: &'static str,
     /// One line, for the list of commands.
-    pub(super) description: &'static str,
+    pub(crate) description: &'static str,
     /// The arguments of the command, for display.
-    pub(super) argument_hint: &'static str,
+    pub(crate) argument_hint: &'static str,
     template: fn(&str) -> String,
 }
 
-pub(super) const SLASH_COMMANDS: &[SlashCommand] = &[
+pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
     SlashCommand {
         name: "ralph",
         description: "Work in this session until the task is proven done",
@@ -50,12 +50,12 @@ fn insert_program(text: &str, ralph: &str) -> String {
 
 impl SlashCommand {
     /// Returns the prompt of the command. `ralph` is the command that calls ralph, `arguments` the host's placeholder.
-    pub(super) fn render_text(&self, ralph: &str, arguments: &str) -> String {
+    pub(crate) fn render_text(&self, ralph: &str, arguments: &str) -> String {
         (self.template)(ralph).replace(ARGUMENTS_PLACEHOLDER, arguments)
     }
 
     /// Returns the command as a Markdown file with front matter.
-    pub(super) fn render_markdown(&self, ralph: &str, arguments: &str, front_matter: &[(&str, &str)]) -> String {
+    pub(crate) fn render_markdown(&self, ralph: &str, arguments: &str, front_matter: &[(&str, &str)]) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let lines = front_matter.iter().map(|(key, value)| match *value {
             "true" | "false" => format!("{key}: {value}\n"),
@@ -65,7 +65,7 @@ impl SlashCommand {
     }
 
     /// Returns the command as a skill, for hosts without slash commands. The user calls it as `prefix` and its name.
-    pub(super) fn render_skill(&self, ralph: &str, prefix: char) -> String {
+    pub(crate) fn render_skill(&self, ralph: &str, prefix: char) -> String {
         let Self { name, description, .. } = self;
         let description = format!("{description}. Use only when the user writes {prefix}{name}.");
         let arguments = format!("(what the user wrote after {prefix}{name})");

@@ -1,11 +1,11 @@
 //! Checks that the installed session hooks of an agent are those of this ralph.
 use super::agents::AgentExamination;
 use super::finding::{DoctorFinding, FindingStatus};
-use ralph_agents::install::{self, HOST_INSTALLERS, HostInstaller, InstallScope, InstallState, InstallTarget};
+use ralph_agents::install::{self, HostInstaller, InstallScope, InstallState, InstallTarget, host_installers};
 
 /// Checks the hooks in the user's and the project's settings. Returns no finding where none are installed.
 pub(super) fn check_hooks(agent: &str, examination: &AgentExamination) -> Vec<DoctorFinding> {
-    let host = HOST_INSTALLERS.iter().find(|host| host.name == agent);
+    let host = host_installers().find(|host| host.name == agent);
     let scopes = [InstallScope::User, InstallScope::Project(examination.root.clone())];
     host.into_iter().flat_map(|host| scopes.iter().flat_map(|scope| hook_findings(host, scope, examination))).collect()
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::loop_file::{LoopFile, LoopFileError};
 use super::loop_journal::LoopJournal;
-use ralph_agents::hooks::HOOK_PROTOCOLS;
+use ralph_agents::hooks::hook_protocols;
 use ralph_util::digest::sha256_hex;
 use ralph_util::private_files::{self, PrivateFolder};
 
@@ -99,7 +99,7 @@ impl LoopStore {
         let hosts = key
             .host
             .as_deref()
-            .map_or_else(|| HOOK_PROTOCOLS.iter().map(|host| Some(host.name())).collect(), |host| vec![Some(host)]);
+            .map_or_else(|| hook_protocols().map(|host| Some(host.name())).collect(), |host| vec![Some(host)]);
         let mut finished = None;
         for host in hosts.into_iter().chain([None]) {
             let key = SessionKey::new(host, &key.session_id);

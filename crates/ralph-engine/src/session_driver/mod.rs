@@ -25,8 +25,8 @@ pub use loop_folder::{NoLoopFolder, find_loop_folder};
 pub use loop_journal::LoopJournal;
 pub use loop_store::{LoopList, LoopStore, LoopStoreError, SessionKey, StopLock};
 pub use ralph_agents::hooks::{
-    HOOK_PROTOCOLS, HOOK_TIMEOUT_SECONDS, HookEvent, HookOutput, HookPayload, HookProtocol, HookReply,
-    HostCapabilities, TurnStop, find_hook_protocol,
+    HOOK_TIMEOUT_SECONDS, HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, TurnStop,
+    find_hook_protocol, hook_protocols,
 };
 pub use session_clock::current_moment;
 pub use session_loops::{

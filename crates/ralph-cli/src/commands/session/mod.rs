@@ -11,7 +11,7 @@ use ralph_core::outcome::exit_code;
 
 use crate::error::CommandError;
 use ralph_engine::session_driver::{
-    HOOK_PROTOCOLS, LoopFileError, LoopStore, LoopStoreError, SessionKey, find_loop_folder,
+    LoopFileError, LoopStore, LoopStoreError, SessionKey, find_loop_folder, hook_protocols,
 };
 
 pub use hook::{HookArgs, answer_hook, log_hook_failure, reply_to_bad_call};
@@ -69,7 +69,7 @@ impl SessionArgs {
 
 /// Returns a parser that accepts the names of supported programs.
 fn host_name_parser() -> clap::builder::PossibleValuesParser {
-    HOOK_PROTOCOLS.iter().map(|host| host.name()).collect::<Vec<_>>().into()
+    hook_protocols().map(|host| host.name()).collect::<Vec<_>>().into()
 }
 
 /// Opens the store of this user's session loops.

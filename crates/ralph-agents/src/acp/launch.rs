@@ -1,0 +1,63 @@
+//! Any agent that speaks version 1 of the Agent Client Protocol: JSON-RPC on its standard streams. The conversation
+//! itself is in [`conversation`] and is pure.
+
+use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::profile::AgentProfile;
+use crate::registry::{Agent, AgentProgram, SessionSupport};
+use crate::spec::AgentSpec;
+use crate::stream::output_format::OutputFormat;
+use crate::stream::parser::{JsonLinesParser, StreamParser};
+
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: None,
+    tested_version: None,
+    install_hint: "name the program with --agent-cmd PATH, and pass the argument that enables the protocol with --agent-arg",
+    login_hint: "log in with the program's own command",
+    login_variables: &[],
+    login_files: &[],
+    reports_cost: true,
+};
+
+/// There are no common flags: ralph answers permission requests, and the agent's settings decide what it does without
+/// asking.
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_flags(
+        &[],
+        "may do what its settings allow without asking; its permission requests are refused",
+    )),
+    edits: Ok(PermissionGrant::from_flags(
+        &[],
+        "may do what its settings allow without asking; requests to read, search and edit in the project are allowed, \
+         all others (commands, deletions, fetches) are refused",
+    )),
+    full: Ok(PermissionGrant::from_flags(&[], "may do everything; its permission requests are allowed")),
+    default_grant: DefaultGrant::Level(PermissionLevel::Edits),
+};
+
+pub(crate) fn stream_parser() -> impl StreamParser {
+    JsonLinesParser::<super::conversation::AcpConversation>::default()
+}
+
+const SPEC: AgentSpec = AgentSpec {
+    name: "acp",
+    program: AgentProgram::UserProvided,
+    output_format: OutputFormat::Acp,
+    default_args: &[],
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::AgentAssignedId,
+    profile: PROFILE,
+};
+
+pub(crate) struct AcpAgent;
+
+impl Agent for AcpAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
+    }
+
+    /// Model, session and permission are set in the conversation, not on the command line.
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        self.base_invocation(request).with_user_additions(request, &[])
+    }
+}

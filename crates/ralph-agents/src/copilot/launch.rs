@@ -1,0 +1,122 @@
+//! GitHub Copilot CLI: how it is started in headless mode. Its output is parsed in [`stream`].
+
+use super::hooks::CopilotHooks;
+use super::install::COPILOT_INSTALLER;
+use crate::hooks::HookProtocol;
+use crate::install::HostInstaller;
+use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::registry::{Agent, AgentProgram, SessionSupport};
+use crate::spec::AgentSpec;
+use crate::stream::output_format::OutputFormat;
+
+/// With `--stream off`, a message arrives only once, as a whole. Otherwise it also arrives in pieces before.
+const DEFAULT_ARGS: &[&str] = &["--output-format", "json", "--no-ask-user", "--stream", "off"];
+
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_flags(&[], "may read; tools that need a permission are denied")),
+    edits: Ok(PermissionGrant::from_flags(
+        &["--allow-tool", "write"],
+        "may edit files in the project, also with simple commands; other commands (tests, git) are denied",
+    )),
+    full: Ok(PermissionGrant::from_flags(
+        &["--yolo"],
+        "may do everything without asking: all tools, paths and addresses",
+    )),
+    default_grant: DefaultGrant::Level(PermissionLevel::Edits),
+};
+
+/// An automatic update would replace the program during a run.
+const EXTRA_ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
+
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: Some("@github/copilot"),
+    tested_version: Some("1.0.102"),
+    install_hint: "install it with `npm install -g @github/copilot`, or choose another with --agent",
+    login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; for your own provider, set COPILOT_PROVIDER_BASE_URL",
+    login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
+    login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
+    reports_cost: false,
+};
+
+const SPEC: AgentSpec = AgentSpec {
+    name: "copilot",
+    program: AgentProgram::OnPath("copilot"),
+    output_format: OutputFormat::Copilot,
+    default_args: DEFAULT_ARGS,
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::CallerAssignedId,
+    profile: PROFILE,
+};
+
+pub(crate) struct CopilotAgent;
+
+impl Agent for CopilotAgent {
+    fn hook_protocol(&self) -> Option<&'static dyn HookProtocol> {
+        Some(&CopilotHooks)
+    }
+
+    fn host_installer(&self) -> Option<&'static HostInstaller> {
+        Some(&COPILOT_INSTALLER)
+    }
+
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
+    }
+
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        let mut invocation = self.base_invocation(request).with_flag("--model", request.model);
+        match (request.resume_session, request.new_session_id) {
+            (Some(session), _) => invocation.args.push(format!("--resume={session}")),
+            (None, new) => invocation = invocation.with_flag("--session-id", new),
+        }
+        if request.args_override.is_none() {
+            invocation = invocation.with_flag("--usage-output-file", request.usage_file);
+        }
+        invocation.with_user_additions(request, EXTRA_ENV)
+    }
+
+    fn writes_usage_file(&self) -> bool {
+        true
+    }
+
+    fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
+        let late_usage = AgentAdvisory::new_note(
+            "it reports no cost, and tokens only when it exits: a cost limit has no effect, a token limit applies only between attempts",
+            "limit iterations or time instead",
+        );
+        vec![late_usage]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1, A6
+    fn a_new_session_gets_the_given_id_and_an_old_one_is_resumed() {
+        let base = "--output-format json --no-ask-user --stream off --allow-tool write";
+        let new = CopilotAgent.build_invocation(&LaunchRequest {
+            new_session_id: Some("u"),
+            model: Some("m"),
+            ..LaunchRequest::default()
+        });
+        assert_eq!(new.args.join(" "), format!("{base} --model m --session-id u"));
+        let old = CopilotAgent.build_invocation(&LaunchRequest {
+            resume_session: Some("s"),
+            new_session_id: Some("u"),
+            ..LaunchRequest::default()
+        });
+        assert_eq!(old.args.join(" "), format!("{base} --resume=s"));
+    }
+
+    #[test] // spec: A6, L8
+    fn the_usage_file_is_passed_unless_the_user_overrides_the_arguments() {
+        let request = LaunchRequest { usage_file: Some("/u"), ..LaunchRequest::default() };
+        let args = CopilotAgent.build_invocation(&request).args.join(" ");
+        assert!(args.ends_with("--usage-output-file /u"), "{args}");
+        let own = ["--output-format".to_owned(), "json".to_owned()];
+        assert_eq!(CopilotAgent.build_invocation(&LaunchRequest { args_override: Some(&own), ..request }).args, own);
+    }
+}

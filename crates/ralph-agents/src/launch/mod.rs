@@ -1,0 +1,5 @@
+//! How an agent is started: invocation, permissions, preset and preflight.
+pub(crate) mod invocation;
+pub(crate) mod permission;
+pub(crate) mod preflight;
+pub(crate) mod preset;

@@ -180,7 +180,7 @@ impl AcpConversation {
         self.turn.end_message(out);
         match self.phase {
             AcpPhase::Initializing => {
-                self.fail_conversation(kind, format!("the agent refused initialize: {reason}"), out)
+                self.fail_conversation(kind, format!("the agent refused initialize: {reason}"), out);
             }
             AcpPhase::OpeningSession if self.is_session_lost(kind) => {
                 let message = format!("session not found, or no longer usable: {reason}");

@@ -139,10 +139,7 @@ fn a_judge_that_takes_the_agents_word_has_seen_nothing() {
         let reason = verdict["reason"].as_str().unwrap();
         let words = "Criterion not evident: a greeting exists (only the agent's report says so)";
         assert!(reason.contains(words), "{reason}");
-        assert_eq!(
-            verdict["checks"][0]["tail"],
-            "a greeting exists: not evident. only the agent's report says so"
-        );
+        assert_eq!(verdict["checks"][0]["tail"], "a greeting exists: not evident. only the agent's report says so");
     }
     assert_eq!(answer.named("verdict").len(), 2, "the agent hears of it and may go on");
 }

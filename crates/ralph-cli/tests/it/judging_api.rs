@@ -125,10 +125,7 @@ fn an_answer_of_any_other_form_is_no_verdict() {
         (json!({"refuse": {"status": 401}}), "status 401 (the key was not accepted): Incorrect API key"),
         (json!({"refuse": {"status": 404}}), "unknown URL or model"),
         (json!({"point": "https://elsewhere.example/v1"}), "which is not followed: https://elsewhere.example/v1"),
-        (
-            json!({"refuse": {"status": 429, "retry_after": 100_000}}),
-            "a retry in 100000 s would exceed the timeout",
-        ),
+        (json!({"refuse": {"status": 429, "retry_after": 100_000}}), "a retry in 100000 s would exceed the timeout"),
     ];
     // What is read of an answer in each language, the rules test; here they take turns.
     for ((step, why), api) in steps.into_iter().zip(["anthropic", "openai"].into_iter().cycle()) {

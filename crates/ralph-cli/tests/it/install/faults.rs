@@ -22,9 +22,9 @@ fn refused(project: &Project, host: &str, words: &[&str]) {
 #[test]
 fn settings_that_are_not_understood_are_refused_with_line_and_column_and_nothing_is_written() {
     for (text, place) in [
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3: a comma is missing"),
-        ("{\n  \"hooks\": []\n}", "line 2, column 12: \"hooks\" is no object"),
-        ("not json", "line 1, column 1: this is no value"),
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 2, column 9: expected comma"),
+        ("{\n  \"hooks\": []\n}", "line 2, column 12: \"hooks\" is not an object"),
+        ("not json", "line 1, column 1: unexpected word"),
     ] {
         let project = Project::new();
         write(&project, "home/.claude/settings.json", text);
@@ -85,7 +85,8 @@ fn a_record_that_cannot_be_understood_is_not_guessed_at() {
     let record = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     let before = everything(&project);
-    for (text, words) in [("{", "is not a valid install record"), ("{\"version\": 99}", "by a newer version of ralph")] {
+    for (text, words) in [("{", "is not a valid install record"), ("{\"version\": 99}", "by a newer version of ralph")]
+    {
         fs::write(&record, text).unwrap();
         let answer = project.ralph(["uninstall", "qwen"]).output().expect(1);
         assert!(answer.stderr.contains(words), "{}", answer.stderr);

@@ -11,7 +11,7 @@ fn tracing_is_off_unless_asked_for_and_never_in_the_way_of_data() {
     assert_eq!(quiet.stderr, "");
     let traced = project.run(&["complete"]).args(["--fresh"]).env("RALPH_LOG", "debug").output().expect(0);
     assert_eq!(traced.finished()["outcome"], "completed");
-    for words in ["INFO  ralph::commands::trace: ralph starts", "DEBUG ralph_engine::engine::", "run.finished"] {
+    for words in ["INFO  ralph::commands::trace: ralph starts", "DEBUG ralph_engine::run_driver::", "run.finished"] {
         assert!(traced.stderr.contains(words), "{words:?} is missing in\n{}", traced.stderr);
     }
     assert!(traced.stderr.lines().all(|line| line.contains(" ralph")), "{}", traced.stderr);

@@ -1,4 +1,7 @@
 //! Splits a command line into words like a shell, without expansion.
+//!
+//! By hand because the `shlex` crate treats a word that begins with `#` as a comment and drops the rest of the line.
+//! Here it is an argument of the user and must not be lost.
 
 /// The command line has a quotation mark that is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +58,7 @@ mod tests {
             ("--say 'two words' \"and $HOME\"", &["--say", "two words", "and $HOME"]),
             ("a\\ b '' \"\\\"\"", &["a b", "", "\""]),
             ("$(ls) `ls` *", &["$(ls)", "`ls`", "*"]),
+            ("--issue #3 b\r\nc", &["--issue", "#3", "b", "c"]),
         ];
         for (line, words) in cases {
             assert_eq!(split_words(line).unwrap(), *words, "{line}");

@@ -1,80 +1,69 @@
-//! `RALPH_LOG`: prints trace events of ralph to stderr, for debugging. Off unless the variable is set. Trace events name
-//! ids, kinds and paths, never text from users, agents or checks.
-use std::fmt::{Debug, Write};
+//! `RALPH_LOG`: writes a line to stderr for each trace event, for debugging ralph itself. Off by default. Trace events
+//! contain ids, kinds and paths, never the text of users, agents or checks.
+use std::fmt;
+use std::io;
 
-use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, layer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 
 use super::out;
 use crate::error::CommandError;
 use ralph_util::sanitize::sanitize_text;
 
-/// The environment variable with the log level.
+/// Names the variable with the level.
 const LOG_LEVEL_VARIABLE: &str = "RALPH_LOG";
+
+/// The prefix of the targets of all crates of this workspace.
+const OWN_TARGETS: &str = "ralph";
 
 /// Starts tracing if `RALPH_LOG` is set.
 pub fn start_tracing() -> Result<(), CommandError> {
-    let value = std::env::var(LOG_LEVEL_VARIABLE).unwrap_or_default();
-    if value.is_empty() {
+    let asked = std::env::var(LOG_LEVEL_VARIABLE).unwrap_or_default();
+    if asked.is_empty() {
         return Ok(());
     }
-    let level = value.parse::<LevelFilter>().map_err(|_| {
-        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {value:?}, which is not a log level"))
+    let level = asked.parse::<LevelFilter>().map_err(|_| {
+        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {asked:?}, which is no level"))
             .with_hint("choose one of error, warn, info, debug, trace, off")
     })?;
-    // Fails only if tracing has already started.
-    let _ = tracing::subscriber::set_global_default(TraceSubscriber { level });
+    let lines = layer().event_format(TraceLineFormat).with_writer(|| RedactingWriter);
+    let targets = Targets::new().with_target(OWN_TARGETS, level);
+    // Fails only if tracing was started before.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(targets).with(lines));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pid = std::process::id(), "ralph starts");
     Ok(())
 }
 
-/// Prints one line for each event. By hand because ralph uses only events, no spans.
-struct TraceSubscriber {
-    level: LevelFilter,
+/// Formats an event as `LEVEL target: message key=value`, with the level padded to five characters.
+struct TraceLineFormat;
+
+impl<S, N> FormatEvent<S, N> for TraceLineFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        write!(line, "{:<5} {}: ", event.metadata().level().as_str(), event.metadata().target())?;
+        context.format_fields(line, event)
+    }
 }
 
-impl Subscriber for TraceSubscriber {
-    fn enabled(&self, about: &Metadata<'_>) -> bool {
-        let target = about.target();
-        let ours = target == "ralph" || target.starts_with("ralph::") || target.starts_with("ralph_");
-        ours && *about.level() <= self.level
+/// Writes events to stderr without secrets and control characters. The layer passes each event in one write, so no
+/// secret is split.
+struct RedactingWriter;
+
+impl io::Write for RedactingWriter {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        out::print_note(&sanitize_text(&String::from_utf8_lossy(event)));
+        Ok(event.len())
     }
 
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.level)
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let about = event.metadata();
-        let mut line = TraceLine(format!("{:<5} {}", about.level().as_str(), about.target()));
-        event.record(&mut line);
-        out::print_note(&sanitize_text(&line.0));
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-/// The line of one event; each recorded field is appended.
-struct TraceLine(String);
-
-impl Visit for TraceLine {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing into a string cannot fail.
-        let _ = match field.name() {
-            "message" => write!(self.0, ": {value:?}"),
-            name => write!(self.0, " {name}={value:?}"),
-        };
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

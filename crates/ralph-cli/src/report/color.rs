@@ -1,5 +1,7 @@
-//! Colours for terminals. The text is the same without them.
+//! Colours for terminals that can show them. The text is the same without colours.
 use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Effects, Style};
 
 /// Whether text may be coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,26 +20,31 @@ pub enum TextStyle {
 }
 
 impl ColorMode {
-    /// Returns `Colored` only for a terminal that supports colours, and only if `NO_COLOR` is not set.
+    /// Enables colours only for a terminal that can show them, and not if `NO_COLOR` is set.
     #[must_use]
     pub fn for_stream(stream: &impl IsTerminal) -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        if stream.is_terminal() && !refused && !dumb { Self::Colored } else { Self::Plain }
+        let is_allowed = anstyle_query::term_supports_color() && !anstyle_query::no_color();
+        if stream.is_terminal() && is_allowed { Self::Colored } else { Self::Plain }
     }
 
     #[must_use]
     pub fn style_text(self, style: TextStyle, text: &str) -> String {
-        let code = match style {
-            TextStyle::Bold => "1",
-            TextStyle::Dim => "2",
-            TextStyle::Good => "1;32",
-            TextStyle::Bad => "1;31",
-            TextStyle::Warning => "1;33",
+        let style = match self {
+            Self::Plain => Style::new(),
+            Self::Colored => style.ansi_style(),
         };
+        format!("{style}{text}{style:#}")
+    }
+}
+
+impl TextStyle {
+    const fn ansi_style(self) -> Style {
         match self {
-            Self::Plain => text.to_owned(),
-            Self::Colored => format!("\x1b[{code}m{text}\x1b[0m"),
+            Self::Bold => Style::new().bold(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Good => AnsiColor::Green.on_default().effects(Effects::BOLD),
+            Self::Bad => AnsiColor::Red.on_default().effects(Effects::BOLD),
+            Self::Warning => AnsiColor::Yellow.on_default().effects(Effects::BOLD),
         }
     }
 }

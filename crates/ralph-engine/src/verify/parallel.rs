@@ -1,9 +1,8 @@
 //! Runs several checks in parallel. Every command is sent to all of them, and a pause is confirmed when the last one
 //! has confirmed it.
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
+use std::pin::{Pin, pin};
 
+use futures_util::future::join_all;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
@@ -19,45 +18,13 @@ pub(super) async fn run_in_parallel<T: Send>(
     senders: &[UnboundedSender<JobCommand>],
     checks: Vec<CheckFuture<'_, T>>,
 ) -> Vec<T> {
-    let mut running: Vec<ParallelCheck<'_, T>> = checks.into_iter().map(ParallelCheck::Running).collect();
+    let mut results = pin!(join_all(checks));
     loop {
         tokio::select! {
-            () = wait_for_all(&mut running) => break,
+            results = &mut results => return results,
             command = control.next_command() => broadcast_command(command, senders),
         }
     }
-    running.into_iter().filter_map(ParallelCheck::into_result).collect()
-}
-
-enum ParallelCheck<'a, T> {
-    Running(CheckFuture<'a, T>),
-    Finished(T),
-}
-
-impl<T> ParallelCheck<'_, T> {
-    fn into_result(self) -> Option<T> {
-        match self {
-            Self::Running(_) => None,
-            Self::Finished(result) => Some(result),
-        }
-    }
-}
-
-/// Polls the checks until all are finished.
-async fn wait_for_all<T>(checks: &mut [ParallelCheck<'_, T>]) {
-    poll_fn(|context| {
-        let mut waiting = false;
-        for check in checks.iter_mut() {
-            if let ParallelCheck::Running(future) = check {
-                match future.as_mut().poll(context) {
-                    Poll::Ready(result) => *check = ParallelCheck::Finished(result),
-                    Poll::Pending => waiting = true,
-                }
-            }
-        }
-        if waiting { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
 }
 
 fn broadcast_command(command: JobCommand, senders: &[UnboundedSender<JobCommand>]) {

@@ -1,10 +1,12 @@
-//! Puts hooks into settings by inserting text, and nothing but inserting: taking the same spans out again gives every
-//! byte as it was.
+//! Adds hooks to settings only by inserting text, so that removing the inserted spans restores every byte.
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+
+use super::document::{Document, Malformed, skip_bom};
 use super::layout::Layout;
-use super::parse::{Document, Kind, Malformed, comments, malformed};
 use super::{HOOKS, Hook, Made, events};
 
 /// A part of the new text that was not in the old one.
@@ -14,7 +16,7 @@ pub struct Span {
     pub length: usize,
 }
 
-/// Settings with our hooks in them.
+/// Settings with ralph's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     pub text: String,
@@ -22,63 +24,56 @@ pub struct Merged {
     pub made: Made,
 }
 
-/// Puts hooks behind those that are there.
+/// Adds hooks after the existing ones.
 pub fn add(text: &str, hooks: &[Hook]) -> Result<Merged, Malformed> {
-    let mut merged = Merged { text: text.to_owned(), inserted: Vec::new(), made: Made::default() };
-    if Document::parse(text)?.root.is_none() {
-        // What stands behind a comment to the end of its line would be part of it.
-        if ends_in_line_comment(text) {
-            merged.insert(text.len(), "\n");
-        }
-        let end = merged.text.len();
-        merged.insert(end, "{}");
-        merged.insert(end + 2, "\n");
+    let body = skip_bom(text);
+    let (bom, _) = text.split_at(text.len() - body.len());
+    let mut merged = Merged { text: body.to_owned(), inserted: Vec::new(), made: Made::default() };
+    let document = Document::parse(body)?;
+    if document.root.is_none() {
+        let line_end = if document.ends_in_line_comment() { "\n" } else { "" };
+        merged.insert(body.len(), &format!("{line_end}{{}}\n"));
     }
-    hooks.iter().try_for_each(|hook| merged.hook(hook))?;
+    hooks.iter().try_for_each(|hook| merged.add_hook(hook))?;
+    merged.text.insert_str(0, bom);
+    merged.inserted.iter_mut().for_each(|span| span.at += bom.len());
     Ok(merged)
 }
 
-fn ends_in_line_comment(text: &str) -> bool {
-    let last = comments(text, 0, text.len()).pop().filter(|last| last.is_line);
-    last.is_some_and(|last| !text.get(last.end..).unwrap_or_default().contains('\n'))
-}
-
 impl Merged {
-    fn hook(&mut self, hook: &Hook) -> Result<(), Malformed> {
+    fn add_hook(&mut self, hook: &Hook) -> Result<(), Malformed> {
         let text = self.text.clone();
         let document = Document::parse(&text)?;
-        let layout = Layout::of(&text, &document);
+        let layout = Layout::of(&document);
         let Some(root) = &document.root else {
-            return Err(malformed(&text, text.len(), "there is no object to put hooks into"));
+            return Err(document.error(text.len(), "the settings have no object for hooks"));
         };
         let list = json!([hook.entry]);
-        let inserted = match events(&text, &document)? {
+        let insertions = match events(&document)? {
             None => {
                 self.made.hooks = true;
                 self.made.events.push(hook.event.to_owned());
-                layout.insertions(&text, root, (Some(HOOKS), &json!({ hook.event: list })))
+                layout.insertions(root, Some(HOOKS), &json!({ hook.event: list }))
             }
-            Some(events) => match events.member(&text, hook.event)? {
+            Some(events) => match document.member(events, hook.event)? {
                 None => {
                     self.made.events.push(hook.event.to_owned());
-                    layout.insertions(&text, events, (Some(hook.event), &list))
+                    layout.insertions(events, Some(hook.event), &list)
                 }
-                Some(list) if matches!(list.kind, Kind::Array(_)) => {
-                    layout.insertions(&text, list, (None, &hook.entry))
-                }
+                Some(list @ Value::Array(_)) => layout.insertions(list, None, &hook.entry),
                 Some(other) => {
-                    return Err(malformed(&text, other.start, format!("{:?} is no list of hooks", hook.event)));
+                    return Err(document.error(other.start(), format!("{:?} is not a list of hooks", hook.event)));
                 }
             },
         };
-        // From behind, so that the places of the others still hold.
-        inserted.iter().rev().for_each(|(at, words)| self.insert(*at, words));
+        // From the end, so that the earlier positions stay valid.
+        insertions.iter().rev().for_each(|(at, added)| self.insert(*at, added));
         Ok(())
     }
 
-    fn insert(&mut self, at: usize, words: &str) {
-        let length = words.len();
-        self.text.insert_str(at, words);
+    fn insert(&mut self, at: usize, added: &str) {
+        let length = added.len();
+        self.text.insert_str(at, added);
         let mut is_inside = false;
         for span in &mut self.inserted {
             if span.at < at && at < span.at + span.length {
@@ -94,17 +89,15 @@ impl Merged {
     }
 }
 
-/// Takes out what was inserted; none if the spans do not fit the text.
+/// Removes what was inserted. Returns `None` if the spans do not fit the text.
 #[must_use]
 pub fn undo(text: &str, inserted: &[Span]) -> Option<String> {
     let mut spans = inserted.to_vec();
     spans.sort_by_key(|span| std::cmp::Reverse(span.at));
     let mut old = text.to_owned();
     for Span { at, length } in spans {
-        let end = at.checked_add(length).filter(|end| old.is_char_boundary(*end))?;
-        if !old.is_char_boundary(at) {
-            return None;
-        }
+        let end = at.checked_add(length)?;
+        old.get(at..end)?;
         old.drain(at..end);
     }
     Some(old)

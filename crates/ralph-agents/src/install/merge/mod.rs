@@ -1,44 +1,46 @@
-//! Hooks in settings that belong to somebody else: JSON, also with comments and trailing commas. Everything that is not
-//! ours keeps every byte; what cannot be understood is refused with its line and column.
+//! Hooks in settings files of users: JSON, also with comments and trailing commas. Text of the user keeps every byte;
+//! malformed settings are refused with line and column.
 mod add;
+mod document;
 mod layout;
-mod parse;
 mod remove;
 #[cfg(test)]
 mod tests;
 
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
 use serde_json::Value;
 
 pub use add::{Merged, Span, add, undo};
-pub use parse::Malformed;
+pub use document::Malformed;
 pub use remove::{Made, remove};
 
-use parse::{Document, Kind, Node, malformed};
+use document::{Document, items, skip_bom};
 
-/// Where hooks stand in settings.
+/// The key of the hooks in settings.
 const HOOKS: &str = "hooks";
 
-/// One hook: what is put into the list of an event.
+/// One hook: an entry in the list of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     pub event: &'static str,
     pub entry: Value,
 }
 
-/// Tells whether all of these hooks stand in the settings, and none of ours that is another.
+/// Returns whether the settings contain all of these hooks and no other hook of ralph.
 pub fn has(text: &str, hooks: &[Hook], is_ours: impl Fn(&str) -> bool) -> Result<bool, Malformed> {
-    let document = Document::parse(text)?;
-    let Some(events) = events(text, &document)? else { return Ok(hooks.is_empty()) };
+    let document = Document::parse(skip_bom(text))?;
+    let Some(events) = events(&document)? else { return Ok(hooks.is_empty()) };
     let mut found = Vec::new();
     for event in items(events) {
-        let groups = items(&event.value).iter().filter(|group| remove::commands(&group.value).any(&is_ours));
-        found.extend(groups.map(|group| (event.key.as_deref(), group.value.to_json(text))));
+        let groups = items(event.value).into_iter().filter(|group| remove::commands(group.value).any(&is_ours));
+        found.extend(groups.map(|group| (event.key, to_json(group.value))));
     }
     let is_there = |hook: &Hook| found.contains(&(Some(hook.event), hook.entry.clone()));
     Ok(found.len() == hooks.len() && hooks.iter().all(is_there))
 }
 
-/// A hook that stands in settings, and where: in which list, in which of its groups, and where there.
+/// A hook in settings and its position: the event, the index of the group, and the index within the group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub event: String,
@@ -47,47 +49,43 @@ pub struct Standing {
     pub hook: Value,
 }
 
-/// Returns the hooks of ours that stand in the settings.
+/// Returns ralph's hooks in the settings.
 pub fn ours(text: &str, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Standing>, Malformed> {
-    let document = Document::parse(text)?;
-    let Some(events) = events(text, &document)? else { return Ok(Vec::new()) };
+    let document = Document::parse(skip_bom(text))?;
+    let Some(events) = events(&document)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for event in items(events) {
-        for (group, of_group) in items(&event.value).iter().enumerate() {
-            let hooks = remove::hooks(&of_group.value).enumerate();
+        for (group, of_group) in items(event.value).iter().enumerate() {
+            let hooks = remove::hooks(of_group.value).enumerate();
             let own = hooks.filter(|(_, hook)| remove::command(hook).is_some_and(&is_ours));
             found.extend(own.map(|(at, hook)| {
-                let event = event.key.clone().unwrap_or_default();
-                Standing { event, group, at, hook: hook.to_json(text) }
+                let event = event.key.unwrap_or_default().to_owned();
+                Standing { event, group, at, hook: to_json(hook) }
             }));
         }
     }
     Ok(found)
 }
 
-/// Returns what the settings say under a key, if they can be understood.
+/// Returns the value of a key, or `None` for malformed settings.
 #[must_use]
 pub fn value_of(text: &str, key: &str) -> Option<Value> {
-    let root = Document::parse(text).ok()?.root?;
-    Some(root.member(text, key).ok()??.to_json(text))
+    let document = Document::parse(skip_bom(text)).ok()?;
+    document.member(document.root.as_ref()?, key).ok()?.map(to_json)
 }
 
-/// Returns the object with the events, if there is one.
-fn events<'a>(text: &str, document: &'a Document) -> Result<Option<&'a Node>, Malformed> {
+fn to_json(value: &ast::Value<'_>) -> Value {
+    value.clone().into()
+}
+
+/// Returns the object with the events.
+fn events<'a>(document: &'a Document<'_>) -> Result<Option<&'a ast::Value<'a>>, Malformed> {
     let Some(root) = &document.root else { return Ok(None) };
-    if !matches!(root.kind, Kind::Object(_)) {
-        return Err(malformed(text, root.start, "the settings are no object"));
+    if root.as_object().is_none() {
+        return Err(document.error(root.start(), "the settings are not an object"));
     }
-    match root.member(text, HOOKS)? {
-        None => Ok(None),
-        Some(hooks) if matches!(hooks.kind, Kind::Object(_)) => Ok(Some(hooks)),
-        Some(hooks) => Err(malformed(text, hooks.start, "\"hooks\" is no object")),
-    }
-}
-
-fn items(node: &Node) -> &[parse::Item] {
-    match &node.kind {
-        Kind::Object(items) | Kind::Array(items) => items,
-        Kind::Text(_) | Kind::Other => &[],
+    match document.member(root, HOOKS)? {
+        Some(hooks) if hooks.as_object().is_none() => Err(document.error(hooks.start(), "\"hooks\" is not an object")),
+        hooks => Ok(hooks),
     }
 }

@@ -1,100 +1,100 @@
-//! Takes our hooks out of settings that somebody has edited since: by what they are, not by where they were.
+//! Removes ralph's hooks from settings that were edited since the installation, by their commands.
 use std::ops::Range;
 
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
 use serde::{Deserialize, Serialize};
 
-use super::parse::{Document, Item, Kind, Malformed, Node, comments};
-use super::{HOOKS, events, items};
+use super::document::{Document, Malformed, is_line_comment, items, skip_bom};
+use super::{HOOKS, events};
 
-/// What was not there before our hooks came, and goes with them if nothing else is in it.
+/// The members that ralph created. They are removed with the last hook in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     pub hooks: bool,
     pub events: Vec<String>,
 }
 
-/// Takes out every hook whose command is ours. Nothing else is touched.
+/// Removes every hook whose command is ralph's. Everything else stays unchanged.
 pub fn remove(text: &str, made: &Made, is_ours: impl Fn(&str) -> bool) -> Result<String, Malformed> {
-    let mut text = text.to_owned();
-    loop {
-        let document = Document::parse(&text)?;
-        let Some(hooks) = events(&text, &document)? else { return Ok(text) };
-        let Some(cuts) = next(&text, &document, hooks, (made, &is_ours)) else { return Ok(text) };
-        // From behind, so that the places of the others still hold.
-        let mut cuts = cuts;
+    let mut body = skip_bom(text).to_owned();
+    let (bom, _) = text.split_at(text.len() - body.len());
+    while let Some(mut cuts) = next_cuts(&Document::parse(&body)?, made, &is_ours)? {
+        // From the end, so that the earlier positions stay valid.
         cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
-        cuts.into_iter().for_each(|cut| drop(text.drain(cut)));
+        cuts.into_iter().for_each(|cut| drop(body.drain(cut)));
     }
+    Ok(format!("{bom}{body}"))
 }
 
-/// Returns what is cut out next: a hook, or the whole that is nothing without it.
-fn next(
-    text: &str,
-    document: &Document,
-    hooks: &Node,
-    (made, is_ours): (&Made, &dyn Fn(&str) -> bool),
-) -> Option<Vec<Range<usize>>> {
-    for (index, event) in items(hooks).iter().enumerate() {
-        let groups = items(&event.value);
-        let Some(at) = groups.iter().position(|group| commands(&group.value).any(is_ours)) else { continue };
-        let group = groups.get(at)?;
-        if commands(&group.value).any(|command| !is_ours(command)) {
-            return within(text, &group.value, is_ours);
+/// Returns what to cut next: a hook, or the member that ralph created for it.
+fn next_cuts(
+    document: &Document<'_>,
+    made: &Made,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<Option<Vec<Range<usize>>>, Malformed> {
+    let (Some(root), Some(hooks)) = (&document.root, events(document)?) else { return Ok(None) };
+    let events = items(hooks);
+    let has_ours = |group: &Value<'_>| commands(group).any(is_ours);
+    let found = events.iter().enumerate().find_map(|(index, event)| {
+        let groups = items(event.value);
+        groups.iter().position(|group| has_ours(group.value)).map(|at| (index, event, groups, at))
+    });
+    let Some((index, event, groups, at)) = found else { return Ok(None) };
+    let group = groups.get(at).map(|group| group.value);
+    if let Some(group) = group.filter(|group| commands(group).any(|command| !is_ours(command))) {
+        return Ok(cut_from_group(document, group, is_ours));
+    }
+    let is_made = event.key.is_some_and(|key| made.events.iter().any(|event| event == key));
+    Ok(match (groups.len() == 1 && is_made, events.len() == 1 && made.hooks) {
+        (true, true) => {
+            let place = items(root).iter().position(|item| item.key == Some(HOOKS));
+            place.and_then(|place| cut(document, root, place))
         }
-        let is_alone = |items: &[Item]| items.len() == 1;
-        let is_made = event.key.as_ref().is_some_and(|key| made.events.contains(key));
-        return Some(match (is_alone(groups) && is_made, is_alone(items(hooks)) && made.hooks) {
-            (true, true) => {
-                let root = document.root.as_ref()?;
-                let place = items(root).iter().position(|item| item.key.as_deref() == Some(HOOKS))?;
-                cut(text, root, place)?
-            }
-            (true, false) => cut(text, hooks, index)?,
-            (false, _) => cut(text, &event.value, at)?,
-        });
-    }
-    None
+        (true, false) => cut(document, hooks, index),
+        (false, _) => cut(document, event.value, at),
+    })
 }
 
-/// Cuts our hook out of a group in which there are others.
-fn within(text: &str, group: &Node, is_ours: &dyn Fn(&str) -> bool) -> Option<Vec<Range<usize>>> {
-    let list = items(group).iter().find(|item| item.key.as_deref() == Some(HOOKS))?;
-    let at = items(&list.value).iter().position(|hook| command(&hook.value).is_some_and(is_ours))?;
-    cut(text, &list.value, at)
+/// Cuts ralph's hook out of a group that contains others too.
+fn cut_from_group(
+    document: &Document<'_>,
+    group: &Value<'_>,
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Option<Vec<Range<usize>>> {
+    let list = items(group).into_iter().find(|item| item.key == Some(HOOKS))?.value;
+    let at = items(list).iter().position(|hook| command(hook.value).is_some_and(is_ours))?;
+    cut(document, list, at)
 }
 
 /// Returns the commands of a group of hooks.
-pub(super) fn commands(group: &Node) -> impl Iterator<Item = &str> {
+pub(super) fn commands<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a str> {
     hooks(group).filter_map(command)
 }
 
-pub(super) fn hooks(group: &Node) -> impl Iterator<Item = &Node> {
-    let inner = items(group).iter().filter(|item| item.key.as_deref() == Some(HOOKS));
-    inner.flat_map(|list| items(&list.value)).map(|hook| &hook.value)
+pub(super) fn hooks<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a Value<'a>> {
+    let lists = items(group).into_iter().filter(|item| item.key == Some(HOOKS));
+    lists.flat_map(|list| items(list.value)).map(|hook| hook.value)
 }
 
-pub(super) fn command(hook: &Node) -> Option<&str> {
-    let written = items(hook).iter().find(|item| item.key.as_deref() == Some("command"))?;
-    match &written.value.kind {
-        Kind::Text(command) => Some(command),
-        Kind::Object(_) | Kind::Array(_) | Kind::Other => None,
-    }
+pub(super) fn command<'a>(hook: &'a Value<'_>) -> Option<&'a str> {
+    Some(&hook.as_object()?.get_string("command")?.value)
 }
 
-/// Returns what to take out so that one item is gone: with the white space before it and the comma that it needed.
-fn cut(text: &str, list: &Node, index: usize) -> Option<Vec<Range<usize>>> {
+/// Returns what to cut to remove one item: the item, the white space before it, and the comma that it needed.
+fn cut(document: &Document<'_>, list: &Value<'_>, index: usize) -> Option<Vec<Range<usize>>> {
     let list_items = items(list);
     let item = list_items.get(index)?;
     let before = index.checked_sub(1).and_then(|before| list_items.get(before));
-    let begin = before.map_or(list.start + 1, |before| before.comma.map_or(before.value.end, |comma| comma + 1));
-    let end = item.comma.map_or(item.value.end, |comma| comma + 1);
-    let comment = comments(text, begin, item.start).pop();
-    let gap = comment.map_or(begin, |comment| comment.end);
-    let rest = text.get(end..)?.trim_start_matches([' ', '\t']);
-    // What would come behind a comment to the end of its line would be part of it.
-    let is_swallowed = comment.is_some_and(|comment| comment.is_line) && !rest.starts_with(['\n', '\r']);
-    let start = if is_swallowed { item.start } else { gap };
-    let is_last = index + 1 == list_items.len() && item.comma.is_none();
-    let comma = before.and_then(|before| before.comma).filter(|_| is_last).map(|comma| comma..comma + 1);
-    Some(comma.into_iter().chain(std::iter::once(start..end)).collect())
+    let comma_before = before.and_then(|before| document.comma_after(before));
+    let comma = document.comma_after(item);
+    let begin = comma_before.map_or(list.start() + 1, |comma| comma + 1);
+    let end = comma.map_or(item.value.end(), |comma| comma + 1);
+    let comment = document.comments_in(begin..item.start).next_back();
+    let rest = document.text.get(end..)?.trim_start_matches([' ', '\t']);
+    // Text that follows a line comment must stay on its own line.
+    let is_swallowed = comment.is_some_and(is_line_comment) && !rest.starts_with(['\n', '\r']);
+    let start = if is_swallowed { item.start } else { comment.map_or(begin, Ranged::end) };
+    let needed_comma = comma_before.filter(|_| comma.is_none()).map(|comma| comma..comma + 1);
+    Some(needed_comma.into_iter().chain(std::iter::once(start..end)).collect())
 }

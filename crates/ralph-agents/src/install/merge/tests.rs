@@ -2,7 +2,6 @@
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::{Value, json};
 
-use super::parse::{Document, comments};
 use super::*;
 
 fn is_ours(command: &str) -> bool {
@@ -19,7 +18,7 @@ fn hooks() -> [Hook; 2] {
 }
 
 fn read(text: &str) -> Option<Value> {
-    Document::parse(text).unwrap().root.map(|root| root.to_json(text))
+    Document::parse(skip_bom(text)).unwrap().root.as_ref().map(to_json)
 }
 
 fn added(text: &str) -> Merged {
@@ -156,23 +155,25 @@ fn an_older_hook_of_ours_is_not_taken_for_the_new_one() {
 fn what_is_not_understood_is_refused_with_its_place() {
     let deep = "[".repeat(10_000);
     let cases = [
-        ("{", "line 1, column 1: this bracket is not closed"),
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3: a comma is missing"),
-        ("{\n  a: 1\n}", "line 2, column 3: a key in double quotes is missing"),
-        ("{\"a\" 1}", "line 1, column 6: a colon is missing"),
-        ("{\"a\": 'x'}", "line 1, column 7: this is no value"),
-        ("{\"a\": \"x\n\"}", "line 1, column 7: a string is not closed"),
-        ("{\"a\": \"\\q\"}", "line 1, column 7: invalid escape"),
-        ("{} /* x", "line 1, column 4: a comment is not closed"),
-        ("{} {}", "line 1, column 4: something stands behind the end"),
-        ("{\"a\": }", "line 1, column 7: this is no value"),
-        ("{,}", "line 1, column 2: a key in double quotes is missing"),
-        ("{\"a\":1,,}", "line 1, column 8: a key in double quotes is missing"),
-        ("[]", "line 1, column 1: the settings are no object"),
-        ("{\"hooks\": []}", "line 1, column 11: \"hooks\" is no object"),
-        ("{\n\"hooks\": {\"Stop\": {}}}", "line 2, column 19: \"Stop\" is no list of hooks"),
-        ("{\"hooks\": {}, \"hooks\": {}}", "line 1, column 15: \"hooks\" stands there twice"),
-        (&deep, "line 1, column 130: it nests too deep"),
+        ("{", "line 1, column 1: unterminated object"),
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 2, column 9: expected comma"),
+        ("{\n  a: 1\n}", "line 2, column 3: expected string for object property"),
+        ("{\"a\" 1}", "line 1, column 6: expected colon after the string or word in object property"),
+        ("{\"a\": 'x'}", "line 1, column 7: single-quoted strings are not allowed"),
+        ("{\"a\": \"x\n\"}", "line 1, column 7: control character in string"),
+        ("{\"a\": \"x}", "line 1, column 7: unterminated string literal"),
+        ("{\"a\": \"\\q\"}", "line 1, column 8: invalid escape"),
+        ("{} /* x", "line 1, column 4: unterminated comment block"),
+        ("{} {}", "line 1, column 4: text cannot contain more than one JSON value"),
+        ("{\"a\": }", "line 1, column 7: unexpected close brace"),
+        ("{\"a\": 01}", "line 1, column 8: expected comma"),
+        ("{,}", "line 1, column 2: unexpected token in object"),
+        ("{\"a\":1,,}", "line 1, column 8: unexpected token in object"),
+        ("[]", "line 1, column 1: the settings are not an object"),
+        ("{\"hooks\": []}", "line 1, column 11: \"hooks\" is not an object"),
+        ("{\n\"hooks\": {\"Stop\": {}}}", "line 2, column 19: \"Stop\" is not a list of hooks"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "line 1, column 15: \"hooks\" is there twice"),
+        (&deep, "line 1, column 513: maximum nesting depth exceeded"),
     ];
     for (text, said) in cases {
         assert_eq!(add(text, &hooks()).unwrap_err().to_string(), said, "{text:?}");
@@ -239,27 +240,22 @@ fn settings() -> impl Strategy<Value = String> {
 }
 
 /// Returns what every comment says.
-fn said(text: &str) -> Vec<&str> {
-    let words = comments(text, 0, text.len());
-    words.iter().map(|comment| &text[comment.start..comment.end]).collect()
+fn said(text: &str) -> Vec<String> {
+    let document = Document::parse(text).unwrap();
+    document.comments_in(0..text.len()).map(|comment| comment.text(text).to_owned()).collect()
 }
 
 proptest! {
     // spec: H2
     #[test]
     fn whatever_the_file_looks_like_it_comes_back_and_nothing_of_others_is_lost(text in settings()) {
-        // A comment mark inside of a string is no comment, which the count below does not know.
-        let given = read(&text).unwrap();
-        let countable = ["a", "b"].iter().all(|key| !given[key].to_string().contains('/'));
         let merged = add(&text, &hooks()).unwrap();
         prop_assert!(has(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
         prop_assert_eq!(undo(&merged.text, &merged.inserted).unwrap(), text.clone());
         let left = remove(&merged.text, &merged.made, is_ours).unwrap();
         prop_assert_eq!(read(&left), read(&text), "{}", left);
-        if countable {
-            prop_assert_eq!(said(&merged.text), said(&text));
-            prop_assert_eq!(said(&left), said(&text));
-        }
+        prop_assert_eq!(said(&merged.text), said(&text));
+        prop_assert_eq!(said(&left), said(&text));
     }
 
     // spec: H2

@@ -22,9 +22,9 @@ fn refused(project: &Project, host: &str, words: &[&str]) {
 #[test]
 fn settings_that_are_not_understood_are_refused_with_line_and_column_and_nothing_is_written() {
     for (text, place) in [
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3: a comma is missing"),
-        ("{\n  \"hooks\": []\n}", "line 2, column 12: \"hooks\" is no object"),
-        ("not json", "line 1, column 1: this is no value"),
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", "line 2, column 9: expected comma"),
+        ("{\n  \"hooks\": []\n}", "line 2, column 12: \"hooks\" is not an object"),
+        ("not json", "line 1, column 1: unexpected word"),
     ] {
         let project = Project::new();
         write(&project, "home/.claude/settings.json", text);

@@ -58,7 +58,7 @@ impl BackgroundOutput {
     pub fn into_reporter(self, max_iterations: u32) -> impl RunObserver {
         let Self { log, startup_pipe } = self;
         NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || {
-            startup_pipe.release_parent()
+            startup_pipe.release_parent();
         })
     }
 }

@@ -140,7 +140,7 @@ impl<W: RunObserver> ClassicLog<W> {
         match next {
             NextStep::Agent | NextStep::Prepare | NextStep::Pause => {}
             NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => {
-                self.begin_iteration(key.iteration, at)
+                self.begin_iteration(key.iteration, at);
             }
         }
     }

@@ -69,7 +69,7 @@ impl SessionArgs {
 
 /// Returns a parser that accepts the names of supported programs.
 fn host_name_parser() -> clap::builder::PossibleValuesParser {
-    hook_protocols().map(|host| host.name()).collect::<Vec<_>>().into()
+    hook_protocols().map(ralph_agents::hooks::HookProtocol::name).collect::<Vec<_>>().into()
 }
 
 /// Opens the store of this user's session loops.

@@ -45,7 +45,7 @@ pub struct LaunchRequest<'a> {
     /// The id for a new session, if the agent accepts one ([`SessionSupport::CallerAssignedId`]) and no session is
     /// resumed: a fresh version 4 UUID for every start.
     ///
-    /// [`SessionSupport::CallerAssignedId`]: super::SessionSupport::CallerAssignedId
+    /// [`SessionSupport::CallerAssignedId`]: crate::SessionSupport::CallerAssignedId
     pub new_session_id: Option<&'a str>,
     /// The requested permission level. `None` uses the preset.
     pub permission: Option<PermissionLevel>,
@@ -54,7 +54,7 @@ pub struct LaunchRequest<'a> {
     /// Replaces the preset's arguments.
     pub args_override: Option<&'a [String]>,
     /// A file to which the agent can write its token usage, if its output does not contain it
-    /// ([`Agent::writes_usage_file`](super::Agent::writes_usage_file)).
+    /// ([`Agent::writes_usage_file`](crate::Agent::writes_usage_file)).
     pub usage_file: Option<&'a str>,
     /// Variables set by the user. They take precedence over the adapter's variables.
     pub env: &'a [(String, String)],

@@ -21,7 +21,7 @@ pub trait StreamParser: Send {
     /// their usage events then contain only the increase.
     fn continue_session(&mut self, _before: PriorUsage) {}
     /// Parses the usage file that the agent wrote: see
-    /// [`Agent::writes_usage_file`](super::Agent::writes_usage_file).
+    /// [`Agent::writes_usage_file`](crate::Agent::writes_usage_file).
     fn read_usage_file(&mut self, _text: &[u8], _out: &mut Vec<AgentEvent>) {}
     /// Omits the events that are only displayed (tools, reasoning).
     fn skip_display_events(&mut self) {}

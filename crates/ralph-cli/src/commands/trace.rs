@@ -28,7 +28,7 @@ pub fn start_tracing() -> Result<(), CommandError> {
         return Ok(());
     }
     let level = asked.parse::<LevelFilter>().map_err(|_| {
-        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {asked:?}, which is no level"))
+        CommandError::usage_error(format!("{LOG_LEVEL_VARIABLE} is {asked:?}, which is not a log level"))
             .with_hint("choose one of error, warn, info, debug, trace, off")
     })?;
     let lines = layer().event_format(TraceLineFormat).with_writer(|| RedactingWriter);

@@ -112,7 +112,7 @@ impl RunObserver for ThreadedReporter {
 }
 
 impl Drop for ThreadedReporter {
-    /// Waits until the queue is written, at most [`DRAIN_TIMEOUT`].
+    /// Waits until the queue is written, at most `DRAIN_TIMEOUT`.
     fn drop(&mut self) {
         self.queue = None;
         let _ = self.ended.recv_timeout(DRAIN_TIMEOUT);

@@ -5,7 +5,7 @@ use alloc::string::String;
 /// Longer commands are truncated. The receipt and `ralph show` have the full command.
 const MAX_LABEL_CHARS: usize = 80;
 
-/// Returns the name or, if there is none, the first line of the description, truncated to [`MAX_LABEL_CHARS`].
+/// Returns the name or, if there is none, the first line of the description, truncated to `MAX_LABEL_CHARS`.
 #[must_use]
 pub fn criterion_label(name: Option<&str>, description: &str) -> String {
     if let Some(name) = name {

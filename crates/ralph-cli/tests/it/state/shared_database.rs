@@ -32,7 +32,7 @@ fn a_program_that_locks_the_database_is_waited_for_and_then_reported() {
         let answer = call.start().wait_without_invariants().expect(10);
         assert!(began.elapsed() >= Duration::from_secs(5), "it waits: {:?}", began.elapsed());
         assert!(answer.stderr.contains("database is locked"), "{}", answer.stderr);
-        assert!(answer.stderr.contains("hint: another program holds the database"), "{}", answer.stderr);
+        assert!(answer.stderr.contains("hint: another program has locked the database"), "{}", answer.stderr);
         let runs = project.ralph(["runs", "--json"]).start().wait_without_invariants().expect(0).json();
         assert_eq!(runs.as_array().unwrap().len(), 1, "readers do not wait");
         sqlx::raw_sql("ROLLBACK").execute(&mut *connection).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a person can do about a failed use case. Where a command or a flag is the answer, the advice only says which: a screen
+//! Advice for a person whose use case failed. Where a command or a flag is the answer, the advice only says which: a screen
 //! knows how it is typed, or shows a button instead.
 
 use crate::control::ControlAdvice;

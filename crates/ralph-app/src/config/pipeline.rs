@@ -7,7 +7,7 @@ use ralph_core::task::Role;
 use super::Settings;
 use super::origin::Setting;
 
-/// Who merges finished work.
+/// Whether a person or the worker merges finished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LandingMode {
     /// The user, with `ralph land`.

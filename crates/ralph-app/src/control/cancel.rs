@@ -14,7 +14,7 @@ use super::{
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 
-/// What to do until the loop has stopped.
+/// Whether the caller waits until the loop has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelMode {
     /// Return as soon as the command is recorded.

@@ -35,7 +35,7 @@ impl LandingCriteria {
     }
 }
 
-/// What is landed.
+/// The task or run to land.
 pub(super) enum LandingSubject {
     Task(Box<TaskRow>),
     /// A run with a work tree.

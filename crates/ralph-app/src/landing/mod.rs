@@ -25,7 +25,7 @@ use criteria::{LandingCriteria, LandingSubject, collect_landing_criteria};
 use lock::LandLockResult;
 pub use lock::{LandLockWaiter, try_lock_project};
 
-/// What a landing works with.
+/// The inputs of a landing.
 pub struct LandingContext<'a> {
     pub store: &'a Store,
     pub project: &'a Project,

@@ -15,7 +15,7 @@ pub enum DiffDetail {
     FileList,
 }
 
-/// What the files before the run are compared with.
+/// The state that the files before the run are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffEnd {
     RunEnd,

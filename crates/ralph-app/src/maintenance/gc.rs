@@ -37,7 +37,7 @@ pub enum GcScope {
     WholeRuns,
 }
 
-/// What was removed, or would be.
+/// The files and work trees that were removed, or would be.
 #[derive(Debug, Default)]
 pub struct GcReport {
     pub runs: Vec<CollectedRun>,

@@ -15,7 +15,7 @@ const MAX_LINE_BYTES: u64 = 16 << 20;
 /// No single run writes more.
 const MAX_FACTS: usize = 4_000_000;
 
-/// What is wrong in a line of the file.
+/// The mistake in a line of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineError {
     pub line: usize,

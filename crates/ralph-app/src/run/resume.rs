@@ -23,7 +23,7 @@ pub struct ResumeRequest<'a> {
 /// The plan of a stored run.
 pub struct RebuiltRun {
     pub plan: RunPlan,
-    /// What has changed since the run started.
+    /// Changes since the run started.
     pub changes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a person can do about a failed use case of tasks.
+//! Advice for a person whose task command failed.
 use crate::advice::Advice;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

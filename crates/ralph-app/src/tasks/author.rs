@@ -1,4 +1,4 @@
-//! Who changes a task: agents may not decide how far it is.
+//! The author of a change: an agent may not set the status of a task.
 use ralph_agents::is_inside_agent_session;
 use ralph_core::task::{Task, TaskAuthor, TaskStatus};
 use ralph_engine::project::Project;

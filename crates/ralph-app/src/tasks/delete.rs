@@ -12,7 +12,7 @@ use crate::error::{AppError, AppResult};
 use crate::task::{open_or_create_store, unknown_id_error};
 use crate::worktrees::{WorktreeOwner, WorktreeReservation};
 
-/// What to do with work that is not merged.
+/// Whether unmerged work is kept or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnmergedWork {
     /// Refuse to delete the task; remove its work tree and branch otherwise.

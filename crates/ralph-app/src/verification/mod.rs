@@ -43,7 +43,7 @@ pub enum Reverification {
     Stopped(StopSignal),
 }
 
-/// What a second verification found.
+/// The findings of a second verification.
 #[derive(Debug)]
 pub struct ReverificationReport {
     pub receipt: Receipt,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contradiction::Contradiction;
 
-/// What the agent's messages in one iteration claim about the work.
+/// The claim in the agent's messages of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimReading {
     /// Whether completion is claimed.

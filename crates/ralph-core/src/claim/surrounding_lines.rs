@@ -36,7 +36,7 @@ pub(crate) fn mention_from_surrounding_lines(
     }
 }
 
-/// What a lead-in means for the tag.
+/// The meaning of a lead-in for the tag.
 enum LeadInMeaning {
     /// It only mentions the tag.
     Mentions(TagMention),

@@ -89,7 +89,7 @@ pub struct CheckEvidence {
     pub method: EvidenceKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What was checked, in one line. For an external check, this is the command.
+    /// The subject of the check in one line: for an external check, the command.
     pub command: String,
     pub verdict: Verdict,
     pub reason: String,

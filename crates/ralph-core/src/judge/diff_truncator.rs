@@ -10,7 +10,7 @@ const FILE_HEADER: &[u8] = b"diff --git ";
 /// The limits for one file and for all files together.
 const MAX_FILE_BYTES: usize = 64 * 1024;
 const MAX_TOTAL_BYTES: usize = 4 * 1024 * 1024;
-/// What is kept of every file even if the total limit is reached: its names and the start of its changes.
+/// The part of every file that is kept even if the total limit is reached: its names and the start of its changes.
 const MIN_FILE_BYTES: usize = 512;
 const MAX_FILES: usize = 4_000;
 

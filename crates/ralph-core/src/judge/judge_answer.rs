@@ -30,7 +30,7 @@ pub struct DoubtedFinding {
     pub problem: QuotationProblem,
 }
 
-/// What is wrong with a quotation.
+/// Why a quotation does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotationProblem {
     /// It does not occur in the material.

@@ -1,4 +1,4 @@
-//! What the verdict is when a judge fails.
+//! The verdict when a judge fails.
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

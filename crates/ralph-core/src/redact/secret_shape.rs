@@ -8,7 +8,7 @@ pub(super) struct SecretShape {
     pub(super) kind: SecretShapeKind,
 }
 
-/// What must follow the anchor.
+/// The text that must follow the anchor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SecretShapeKind {
     /// The anchor starts a word, and at least `least` letters of a class follow. The secret includes the anchor.
@@ -53,7 +53,7 @@ impl CharClass {
     }
 }
 
-/// What distinguishes a token from a word with the same start.
+/// The property that distinguishes a token from a word with the same start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRequirement {
     MinLength,

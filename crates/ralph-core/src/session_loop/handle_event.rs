@@ -77,7 +77,7 @@ pub struct ContinuationCap {
     pub reset_rule: CapResetRule,
 }
 
-/// What resets the count of a host.
+/// The event that resets the count of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapResetRule {
     /// A tool call of the agent, or a message of the user.

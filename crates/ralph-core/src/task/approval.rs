@@ -11,7 +11,7 @@ pub enum Approval {
     Pending,
 }
 
-/// Who writes a task.
+/// The author of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAuthor {
     Person,

@@ -9,7 +9,7 @@ use crate::check_isolation::CheckIsolation;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionSpec {
-    /// What is true when the task is done. It should be measurable.
+    /// The state of the project when the task is done. It should be measurable.
     pub outcome: String,
     /// At least one.
     pub acceptance_criteria: Vec<String>,

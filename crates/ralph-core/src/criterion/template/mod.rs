@@ -18,7 +18,7 @@ pub const PARAMETER_VARIABLE_PREFIX: &str = "RALPH_PARAM_";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CriterionTemplate {
     pub name: String,
-    /// What it verifies, in one line.
+    /// Its purpose in one line.
     pub about: String,
     pub parameters: Vec<TemplateParameter>,
     pub criterion: Criterion,

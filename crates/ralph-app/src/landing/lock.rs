@@ -2,13 +2,13 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::event::StopSignal;
-use ralph_engine::lock::{self, HeldLock, LockSharing, RunOwner};
+use ralph_engine::lock::HeldLock;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{Clock, ControlInput, EngineError, wait_for_stop_signal};
-use ralph_util::private_files;
+use ralph_engine::run_driver::{ControlInput, EngineError, wait_for_stop_signal};
 use tokio::sync::mpsc;
 
-use crate::error::{AppError, AppResult, ErrorKind};
+use crate::error::{AppResult, ErrorKind};
+use crate::worktrees::lock_project;
 
 /// How long a worker waits for the lock, and how often it tries.
 const LAND_LOCK_TIMEOUT: Duration = Duration::from_secs(600);
@@ -40,7 +40,7 @@ impl LandLockWaiter {
 
     pub(super) async fn acquire_lock(&mut self, project: &Project, name: &str) -> AppResult<LandLockResult> {
         loop {
-            let refused = match try_lock_project(project, name).await {
+            let refused = match lock_project(project, name).await {
                 Ok(held) => return Ok(LandLockResult::Acquired(held)),
                 Err(refused) => refused,
             };
@@ -62,12 +62,4 @@ async fn wait_for_stop(control: &mut ControlInput) -> Option<StopSignal> {
         signal = wait_for_stop_signal(control, &commands) => Some(signal),
         () = tokio::time::sleep(LAND_LOCK_POLL_INTERVAL) => None,
     }
-}
-
-/// Takes a lock of the project, or fails if another process holds it.
-pub async fn try_lock_project(project: &Project, name: &str) -> AppResult<HeldLock> {
-    let state = project.state_folder();
-    private_files::ensure_folder(&state).map_err(|error| AppError::from_error(ErrorKind::StateUnusable, &error))?;
-    let owner = RunOwner::for_this_process("land", Clock::start().now());
-    Ok(lock::take_lock(&state.join(name), LockSharing::Exclusive, &owner).await?)
 }

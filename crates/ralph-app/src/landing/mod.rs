@@ -21,9 +21,10 @@ use crate::interaction::Interaction;
 use crate::task::{find_run_by_tree_name, unknown_task_error};
 use crate::verification::{CheckoutVerification, CheckoutVerificationResult};
 use crate::view::short_id;
+use crate::worktrees::PROJECT_LOCK;
 use criteria::{LandingCriteria, LandingSubject, collect_landing_criteria};
 use lock::LandLockResult;
-pub use lock::{LandLockWaiter, try_lock_project};
+pub use lock::LandLockWaiter;
 
 /// The inputs of a landing.
 pub struct LandingContext<'a> {
@@ -82,7 +83,7 @@ impl LandingContext<'_> {
             }
         }
         // The files of the user must not move while an agent works in them.
-        let _tree = match lock_waiter.acquire_lock(project, "lock").await? {
+        let _tree = match lock_waiter.acquire_lock(project, PROJECT_LOCK).await? {
             LandLockResult::Acquired(held) => held,
             LandLockResult::Stopped(signal) => return Ok(LandResult::Stopped(signal)),
         };

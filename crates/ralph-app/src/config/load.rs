@@ -34,7 +34,7 @@ pub fn load_settings(
         (ConfigOverride::File(path), _) => {
             if let LayerResult::Missing = apply_file(&mut settings, FileLayer::Named, path)? {
                 return Err(ValueError::new("the file does not exist")
-                    .with_hint("pass the path of a configuration file to --config")
+                    .with_hint("name an existing configuration file")
                     .at_place(path.display().to_string()));
             }
         }

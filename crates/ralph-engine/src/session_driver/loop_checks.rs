@@ -161,7 +161,7 @@ impl LoopCheckRun<'_> {
         let reason = tokio::select! {
             evidence = &mut work => return Ok(evidence),
             () = tokio::time::sleep(self.time_left()) => {
-                "it takes longer than the hook timeout of the session: raise it with `ralph install HOST --seconds N`"
+                "it takes longer than the hook timeout of the session: install ralph in the host again with a longer timeout"
             },
             () = self.wait_for_loop_end() => "the loop was cancelled",
         };

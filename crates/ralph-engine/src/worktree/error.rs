@@ -153,7 +153,7 @@ impl WorktreeError {
         if let Self::FilesChangedSince { .. } = self {
             return "nothing was changed; `ralph diff` shows what the run changed in them".to_owned();
         }
-        "ralph takes snapshots of runs with checks or --worktree if less than 64 MB is uncommitted, and keeps those of \
+        "ralph takes snapshots of runs with checks or with a work tree if less than 64 MB is uncommitted, and keeps those of \
          the newest 50 runs"
             .to_owned()
     }

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(Signal::KILL)"), ["signals"]);
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
         assert!(broken_rules("crates/ralph-agents/src/x.rs", "PoliteSignal::Term").is_empty());
-        assert!(broken_rules("crates/ralph-process/src/tree.rs", "Signal::KILL").is_empty());
+        assert!(broken_rules("crates/ralph-process/src/processes/process_tree.rs", "Signal::KILL").is_empty());
         assert!(broken_rules("crates/ralph-engine/src/run_driver/control_input.rs", "libc::SIGTSTP").is_empty());
     }
 }

@@ -9,7 +9,7 @@ use ralph_process::{JobExit, SpawnError, kill_run_processes};
 use crate::fixture::{
     Fixture, LONG_TIMEOUT, descendants, is_alive, kill, kill_all, line, parent, processes_of_run, reader, state, until,
 };
-use crate::helper::{self, STOP_KEEPER};
+use crate::helper_process::{self, STOP_KEEPER};
 
 crate::test_cases![
     when_ralph_and_a_supervisor_are_killed_together_no_process_is_left,
@@ -53,13 +53,13 @@ fn wait_for_three(run_id: &str) {
 
 impl Ralph {
     fn start(fixture: &Fixture) -> Ralph {
-        let mut process = helper::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = helper_process::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
         wait_for_three(&fixture.run_id);
         let all_descendants = descendants(process.id());
-        let named = |name: &str| *all_descendants.iter().find(|pid| helper::name(**pid) == name).unwrap();
+        let named = |name: &str| *all_descendants.iter().find(|pid| helper_process::name(**pid) == name).unwrap();
         let (keeper, supervisor) = (named("rk-keeper"), named("rk-super"));
         Ralph { process, keeper, supervisor, all_descendants }
     }
@@ -74,7 +74,7 @@ impl Ralph {
     async fn assert_nothing_is_left(self, fixture: &Fixture) {
         until("nothing is left", || !self.all_descendants.iter().any(|pid| is_alive(*pid))).await;
         assert!(processes_of_run(&fixture.run_id).is_empty());
-        helper::reap_orphans(&fixture.run_id);
+        helper_process::reap_orphans(&fixture.run_id);
         fixture.assert_nothing_is_left();
     }
 }
@@ -177,7 +177,7 @@ async fn a_stopped_keeper_still_cleans_up_after_a_killed_supervisor(fixture: Fix
 }
 
 async fn a_stopped_keeper_exits_with_ralph(fixture: Fixture) {
-    let output = helper::command("stop-keeper", &fixture.run_id).stderr(Stdio::inherit()).output().unwrap();
+    let output = helper_process::command("stop-keeper", &fixture.run_id).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success());
     let keeper: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
     assert_eq!(state(keeper), None, "it is gone and reaped");
@@ -200,7 +200,7 @@ async fn a_stopped_supervisor_outlives_neither_ralph_nor_the_keeper(fixture: Fix
 
 // spec: L5
 async fn without_a_keeper_every_later_job_is_refused(fixture: Fixture) {
-    let keeper = helper::keeper_of(std::process::id());
+    let keeper = helper_process::keeper_of(std::process::id());
     kill("-KILL", keeper);
     for _ in 0..3 {
         let error = fixture.keeper.spawn(fixture.spec("/bin/true", &[])).await.err().unwrap();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ralph_process::{JobExit, SpawnError};
 
 use crate::fixture::{Fixture, file, reader, rest, stat, text, until};
-use crate::helper;
+use crate::helper_process;
 
 crate::test_cases![
     the_environment_is_exactly_the_specified_one_plus_the_run_id,
@@ -82,12 +82,12 @@ async fn the_program_has_its_own_group_and_no_terminal(fixture: Fixture) {
 }
 
 async fn signals_that_ralph_inherited_blocked_or_ignored_are_reset(fixture: Fixture) {
-    let helper = helper::command("signals", &fixture.run_id);
+    let helper = helper_process::command("signals", &fixture.run_id);
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", "trap '' HUP INT TERM USR1 CHLD PIPE; exec \"$@\"", "sh"]);
     shell.arg(helper.get_program()).args(helper.get_args());
     let status = String::from_utf8(shell.output().unwrap().stdout).unwrap();
-    helper::reap_orphans(&fixture.run_id);
+    helper_process::reap_orphans(&fixture.run_id);
     for field in ["SigBlk", "SigIgn"] {
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         let mask = u64::from_str_radix(line.split_whitespace().last().unwrap(), 16).unwrap();

@@ -1,28 +1,17 @@
-//! Tests of `ralph-process` with real programs.
+//! Tests of supervised process trees with real programs.
 //! By hand instead of the test harness because the keeper must be forked before the first thread.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test runner reports on stdout")]
 
-#[path = "process_room/deaths.rs"]
-mod deaths;
-#[path = "process_room/disasters.rs"]
-mod disasters;
-#[path = "process_room/endings.rs"]
-mod endings;
-#[path = "process_room/errors.rs"]
-mod errors;
-#[path = "process_room/fixture.rs"]
+mod combined_kills;
 mod fixture;
-#[path = "process_room/helper.rs"]
-mod helper;
-#[path = "process_room/library.rs"]
-mod library;
-#[path = "process_room/memory.rs"]
-mod memory;
-#[path = "process_room/stopping.rs"]
-mod stopping;
-#[path = "process_room/surroundings.rs"]
-mod surroundings;
+mod helper_process;
+mod job_commands;
+mod job_exit;
+mod memory_limit;
+mod program_environment;
+mod single_kills;
+mod spawn_errors;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,9 +44,9 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [first, rest @ ..] = arguments.as_slice()
-        && first == helper::FLAG
+        && first == helper_process::FLAG
     {
-        return helper::run(rest);
+        return helper_process::run(rest);
     }
     let selected = select_test_cases(&arguments);
     if arguments.iter().any(|argument| argument == "--list") {
@@ -68,14 +57,13 @@ fn main() -> ExitCode {
 
 fn select_test_cases(arguments: &[String]) -> Vec<&'static TestCase> {
     let all = [
-        deaths::TEST_CASES,
-        disasters::TEST_CASES,
-        endings::TEST_CASES,
-        errors::TEST_CASES,
-        library::TEST_CASES,
-        memory::TEST_CASES,
-        stopping::TEST_CASES,
-        surroundings::TEST_CASES,
+        combined_kills::TEST_CASES,
+        job_commands::TEST_CASES,
+        job_exit::TEST_CASES,
+        memory_limit::TEST_CASES,
+        program_environment::TEST_CASES,
+        single_kills::TEST_CASES,
+        spawn_errors::TEST_CASES,
     ];
     let filter = arguments.iter().find(|argument| !argument.starts_with('-') && *argument != "terse");
     let exact = arguments.iter().any(|argument| argument == "--exact");

@@ -9,7 +9,7 @@ use ralph_process::{Job, JobExit, SpawnError, SweepResult, kill_run_processes};
 use crate::fixture::{
     Fixture, descendants, is_alive, kill, line, parent, processes_of_run, reader, spec, state, until,
 };
-use crate::helper;
+use crate::helper_process;
 
 crate::test_cases![
     the_tree_of_a_killed_supervisor_is_swept,
@@ -82,7 +82,7 @@ async fn another_job_of_the_run_survives_the_death_of_one_supervisor(fixture: Fi
 
 /// Signals the preforked supervisor, then runs a job and returns its exit.
 async fn run_job_after_signalling_preforked(fixture: &Fixture, signal: &str) -> JobExit {
-    let is_preforked = |pid: &u32| helper::name(*pid) == "rk-spare";
+    let is_preforked = |pid: &u32| helper_process::name(*pid) == "rk-spare";
     until("a supervisor is preforked", || descendants(std::process::id()).iter().any(is_preforked)).await;
     let preforked = descendants(std::process::id()).into_iter().find(is_preforked).unwrap();
     kill(signal, preforked);
@@ -107,7 +107,7 @@ async fn a_job_starts_although_the_preforked_supervisor_was_stopped(fixture: Fix
 
 // spec: A7
 async fn when_ralph_is_killed_no_process_is_left(fixture: Fixture) {
-    let mut ralph = helper::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ralph = helper_process::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(ralph.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
@@ -116,38 +116,38 @@ async fn when_ralph_is_killed_no_process_is_left(fixture: Fixture) {
     ralph.kill().unwrap();
     ralph.wait().unwrap();
     until("the tree is gone", || !descendant_pids.iter().any(|pid| is_alive(*pid))).await;
-    helper::reap_orphans(&fixture.run_id);
+    helper_process::reap_orphans(&fixture.run_id);
     fixture.assert_nothing_is_left();
 }
 
 async fn a_stopped_supervisor_does_not_outlive_ralph(fixture: Fixture) {
-    let mut ralph = helper::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ralph = helper_process::command("hang", &fixture.run_id).stdout(Stdio::piped()).spawn().unwrap();
     BufReader::new(ralph.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
     let descendant_pids = descendants(ralph.id());
-    let supervisor = descendant_pids.iter().find(|pid| helper::name(**pid) == "rk-super").unwrap();
+    let supervisor = descendant_pids.iter().find(|pid| helper_process::name(**pid) == "rk-super").unwrap();
     kill("-STOP", *supervisor);
     ralph.kill().unwrap();
     ralph.wait().unwrap();
     until("the tree is gone", || !descendant_pids.iter().any(|pid| is_alive(*pid))).await;
-    helper::reap_orphans(&fixture.run_id);
+    helper_process::reap_orphans(&fixture.run_id);
     fixture.assert_nothing_is_left();
 }
 
 async fn a_keeper_is_reaped_when_ralph_exits_normally(fixture: Fixture) {
-    assert!(helper::command("signals", &fixture.run_id).stdout(Stdio::null()).status().unwrap().success());
+    assert!(helper_process::command("signals", &fixture.run_id).stdout(Stdio::null()).status().unwrap().success());
     fixture.assert_nothing_is_left();
 }
 
 async fn without_its_keeper_ralph_starts_no_job_and_keeps_the_running_one(fixture: Fixture) {
-    assert!(helper::command("lose-keeper", &fixture.run_id).status().unwrap().success());
+    assert!(helper_process::command("lose-keeper", &fixture.run_id).status().unwrap().success());
     until("the helper's tree is gone", || processes_of_run(&fixture.run_id).is_empty()).await;
-    helper::reap_orphans(&fixture.run_id);
+    helper_process::reap_orphans(&fixture.run_id);
     fixture.assert_nothing_is_left();
 }
 
 async fn a_keeper_after_the_first_thread_is_refused(fixture: Fixture) {
-    assert!(helper::command("late", &fixture.run_id).status().unwrap().success());
-    helper::reap_orphans(&fixture.run_id);
+    assert!(helper_process::command("late", &fixture.run_id).status().unwrap().success());
+    helper_process::reap_orphans(&fixture.run_id);
     fixture.assert_nothing_is_left();
 }
 

@@ -6,12 +6,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::validate_task::is_acceptance_placeholder;
-use super::{CheckForSpec, MethodName, Role, RoleSpec, StageSpec, Task, TaskProblem, TimeoutSpec, VerificationConfig};
 use crate::claim::Promise;
 use crate::criterion::template::ParameterValues;
 use crate::criterion::{
     CheckCommand, CheckStage, Criterion, ExternalCheck, PluginCheck, SemanticCheck, StagedCheck, VerificationMethod,
+};
+use crate::task::validation::validate_task::is_acceptance_placeholder;
+use crate::task::{
+    CheckForSpec, MethodName, Role, RoleSpec, StageSpec, Task, TaskProblem, TimeoutSpec, VerificationConfig,
 };
 
 /// The configuration for a role.
@@ -33,7 +35,7 @@ pub struct RoleRules {
 #[cfg(test)]
 impl RoleRules {
     /// The rules without any configuration.
-    pub(super) fn default_rules() -> Self {
+    pub(crate) fn default_rules() -> Self {
         Self {
             is_loop: true,
             max_iterations: None,
@@ -189,7 +191,7 @@ fn judged_criterion(check_for: Vec<String>) -> Criterion {
 /// The path of a criterion and the values that it refers to.
 struct CriterionContext<'a> {
     field: &'a str,
-    /// Replaces [`super::ACCEPTANCE_PLACEHOLDER`].
+    /// Replaces [`crate::task::ACCEPTANCE_PLACEHOLDER`].
     acceptance: &'a [String],
     template_resolver: &'a TemplateResolver<'a>,
 }
@@ -315,5 +317,5 @@ fn build_plugin_check(config: &VerificationConfig, context: &CriterionContext<'_
 }
 
 #[cfg(test)]
-#[path = "resolve_tests.rs"]
+#[path = "tests.rs"]
 mod tests;

@@ -2,9 +2,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::test_builders::{
-    LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report,
-};
+use super::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report};
 use crate::attempt::AttemptEnding;
 use crate::effect::Effect;
 use crate::event::{EventKind, LoopTimer, StopSignal};

@@ -1,7 +1,7 @@
 //! Tests of budgets.
 use alloc::string::ToString;
 
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, rate_limited_report,
 };
 use crate::attempt::{AttemptReport, ModelSpend};

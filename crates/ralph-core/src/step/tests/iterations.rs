@@ -1,7 +1,7 @@
-//! Tests of the state machine.
+//! Tests of iterations: claims, verdicts, limits, timeouts and signals.
 use alloc::string::ToString;
 
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     policy_with_checks, quiet_report, report_with_ending, with_session,
 };
@@ -387,7 +387,7 @@ fn late_events_of_an_earlier_attempt_change_nothing() {
         EventKind::ResultSeen { key: attempt_key(1, 1) },
         EventKind::Verified {
             key: attempt_key(1, 1),
-            evidence: super::test_builders::evidence_with_verdict(Verdict::Accepted),
+            evidence: super::builders::evidence_with_verdict(Verdict::Accepted),
         },
         EventKind::TimerFired { timer: LoopTimer::Iteration { key: attempt_key(1, 1) }, quiet_ms: None },
         EventKind::TimerFired { timer: LoopTimer::Silence { key: attempt_key(1, 1) }, quiet_ms: None },

@@ -1,5 +1,5 @@
 //! Tests of stalled runs.
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, with_session,
 };
 use crate::attempt::AttemptReport;

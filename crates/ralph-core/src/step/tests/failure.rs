@@ -1,5 +1,5 @@
 //! Tests of failing agents: at startup, in a shell, by a signal.
-use super::test_builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks};
+use super::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks};
 use crate::attempt::{AttemptEnding, AttemptReport};
 use crate::effect::Effect;
 use crate::event::LoopTimer;

@@ -1,4 +1,6 @@
 //! The stages of a task: which stage is next, and what follows from the end of a stage. Each stage is a run.
+pub mod role_duty;
+
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;

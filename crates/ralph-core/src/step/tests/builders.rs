@@ -2,7 +2,6 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::step;
 use crate::attempt::{
     AgentErrorKind, AgentReportedError, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus,
     SessionResumability,
@@ -19,12 +18,13 @@ use crate::outcome::Outcome;
 use crate::policy::{Policy, ProofRequirement};
 use crate::prompt::PromptPlan;
 use crate::seal::{Seal, SealingResult};
+use crate::step::step;
 
-pub(super) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
+pub(crate) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
     AttemptKey { iteration, attempt }
 }
 
-pub(super) fn policy_with_checks(max_iterations: u32) -> Policy {
+pub(crate) fn policy_with_checks(max_iterations: u32) -> Policy {
     Policy { proof: ProofRequirement::Checks, ..Policy::new(max_iterations) }
 }
 
@@ -55,34 +55,34 @@ pub(crate) fn quiet_report() -> AttemptReport {
     }
 }
 
-pub(super) fn claiming_report() -> AttemptReport {
+pub(crate) fn claiming_report() -> AttemptReport {
     let mut report = quiet_report();
     report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction: None };
     report
 }
 
-pub(super) fn contradicting_report() -> AttemptReport {
+pub(crate) fn contradicting_report() -> AttemptReport {
     let mut report = quiet_report();
     let contradiction = Some(Contradiction { phrase: "tests fail".to_string(), sentence: "2 tests fail.".to_string() });
     report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction };
     report
 }
 
-pub(super) fn blocked_report(reason: &str) -> AttemptReport {
+pub(crate) fn blocked_report(reason: &str) -> AttemptReport {
     let mut report = quiet_report();
     report.reading.blocked = Some(reason.to_string());
     report
 }
 
-pub(super) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
+pub(crate) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
     AttemptReport { ending, ..quiet_report() }
 }
 
-pub(super) fn crash_report() -> AttemptReport {
+pub(crate) fn crash_report() -> AttemptReport {
     report_with_ending(AttemptEnding::Exited { code: 1 })
 }
 
-pub(super) fn error_report(kind: AgentErrorKind) -> AttemptReport {
+pub(crate) fn error_report(kind: AgentErrorKind) -> AttemptReport {
     AttemptReport { error: Some(reported_error(kind, None)), ..claiming_report() }
 }
 
@@ -91,13 +91,13 @@ fn reported_error(kind: AgentErrorKind, reset_at: Option<UnixMillis>) -> AgentRe
 }
 
 /// An attempt that a provider refused, with the reset time if it reported one.
-pub(super) fn rate_limited_report(reset_at: Option<i64>) -> AttemptReport {
+pub(crate) fn rate_limited_report(reset_at: Option<i64>) -> AttemptReport {
     let error = reported_error(AgentErrorKind::RateLimit, reset_at.map(UnixMillis));
     AttemptReport { error: Some(error), ..crash_report() }
 }
 
 /// An attempt that ralph stopped while the agent retried requests that failed with this error.
-pub(super) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
+pub(crate) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
     AttemptReport {
         repeating: Some(reported_error(kind, None)),
         ..report_with_ending(AttemptEnding::Signalled { signal: 15 })
@@ -105,15 +105,15 @@ pub(super) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
 }
 
 /// Adds a session that can be resumed.
-pub(super) fn with_session(id: &str, report: AttemptReport) -> AttemptReport {
+pub(crate) fn with_session(id: &str, report: AttemptReport) -> AttemptReport {
     AttemptReport { session: Some(id.to_string()), resumability: SessionResumability::Resumable, ..report }
 }
 
-pub(super) fn lost_session_report() -> AttemptReport {
+pub(crate) fn lost_session_report() -> AttemptReport {
     AttemptReport { resumability: SessionResumability::Lost, ..crash_report() }
 }
 
-pub(super) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
+pub(crate) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
     let reason = match verdict {
         Verdict::Accepted => "External verification passed",
         Verdict::Rejected => "Command exited with 1, expected 0",
@@ -129,7 +129,7 @@ pub(super) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
     Evidence { checks: [check].into() }
 }
 
-pub(super) fn prepared_event(verdict: Verdict) -> EventKind {
+pub(crate) fn prepared_event(verdict: Verdict) -> EventKind {
     let trials = evidence_with_verdict(verdict).checks.into_iter();
     let trials = trials.map(|evidence| BaselineTrial { evidence, lack: BaselineProblem::NotFixableByAgent });
     EventKind::Prepared { sealing: SealingResult::Done { seal: sample_seal() }, baseline: trials.collect() }
@@ -149,9 +149,9 @@ pub(crate) fn sample_seal() -> Seal {
 }
 
 /// A loop in a test, with the effects of the last event.
-pub(super) struct LoopScenario {
-    pub(super) state: LoopState,
-    pub(super) effects: Vec<Effect>,
+pub(crate) struct LoopScenario {
+    pub(crate) state: LoopState,
+    pub(crate) effects: Vec<Effect>,
     now: i64,
     wall_clock: i64,
     plan_availability: PlanAvailability,
@@ -159,7 +159,7 @@ pub(super) struct LoopScenario {
 }
 
 impl LoopScenario {
-    pub(super) fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy) -> Self {
         Self {
             state: LoopState::new(policy),
             effects: Vec::new(),
@@ -171,7 +171,7 @@ impl LoopScenario {
     }
 
     /// Starts the run and completes the preparation, so that the first iteration runs.
-    pub(super) fn start_run(policy: Policy) -> Self {
+    pub(crate) fn start_run(policy: Policy) -> Self {
         let scene = Self::new(policy).play_event(EventKind::Started);
         match scene.state.phase {
             LoopPhase::Preparing { .. } => scene.finish_preparation(Verdict::Rejected),
@@ -180,12 +180,12 @@ impl LoopScenario {
     }
 
     /// Completes the preparation with this verdict of the baseline check.
-    pub(super) fn finish_preparation(self, verdict: Verdict) -> Self {
+    pub(crate) fn finish_preparation(self, verdict: Verdict) -> Self {
         self.play_event(prepared_event(verdict))
     }
 
     /// Plays one event and replaces the effects of earlier ones.
-    pub(super) fn play_event(mut self, kind: EventKind) -> Self {
+    pub(crate) fn play_event(mut self, kind: EventKind) -> Self {
         self.now += 1_000;
         self.wall_clock += 1_000;
         let event = Event {
@@ -201,54 +201,54 @@ impl LoopScenario {
     }
 
     /// Removes the implementation plan.
-    pub(super) fn without_plan(mut self) -> Self {
+    pub(crate) fn without_plan(mut self) -> Self {
         self.plan_availability = PlanAvailability::Missing;
         self
     }
 
     /// Sets the usage of other runs of the shared budgets.
-    pub(super) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
+    pub(crate) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
         self.used_by_others = others.to_vec();
         self
     }
 
     /// Sets both clocks for the next event.
-    pub(super) fn set_time(mut self, now: i64) -> Self {
+    pub(crate) fn set_time(mut self, now: i64) -> Self {
         self.now = now - 1_000;
         self.set_wall_clock(now)
     }
 
     /// Sets only the wall clock.
-    pub(super) fn set_wall_clock(mut self, now: i64) -> Self {
+    pub(crate) fn set_wall_clock(mut self, now: i64) -> Self {
         self.wall_clock = now - 1_000;
         self
     }
 
-    pub(super) fn end_attempt(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
+    pub(crate) fn end_attempt(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
         self.play_event(EventKind::AttemptEnded { key: attempt_key(iteration, attempt), report: report.into() })
     }
 
-    pub(super) fn deliver_verdict(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
+    pub(crate) fn deliver_verdict(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
         self.play_event(EventKind::Verified {
             key: attempt_key(iteration, attempt),
             evidence: evidence_with_verdict(verdict),
         })
     }
 
-    pub(super) fn fire_timer(self, timer: LoopTimer) -> Self {
+    pub(crate) fn fire_timer(self, timer: LoopTimer) -> Self {
         self.play_event(EventKind::TimerFired { timer, quiet_ms: None })
     }
 
-    pub(super) fn send_signal(self, signal: StopSignal) -> Self {
+    pub(crate) fn send_signal(self, signal: StopSignal) -> Self {
         self.play_event(EventKind::Interrupted { signal })
     }
 
     /// Ends the driver and resumes the loop with another one.
-    pub(super) fn recover_run(self) -> Self {
+    pub(crate) fn recover_run(self) -> Self {
         self.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
     }
 
-    pub(super) fn started_attempt(&self) -> Option<AttemptKey> {
+    pub(crate) fn started_attempt(&self) -> Option<AttemptKey> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { key, .. } => Some(*key),
             _ => None,
@@ -256,7 +256,7 @@ impl LoopScenario {
     }
 
     /// Returns the prompt plan, session and agent of the started attempt.
-    pub(super) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
+    pub(crate) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { plan, session, agent, .. } => {
                 Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
@@ -265,18 +265,18 @@ impl LoopScenario {
         })
     }
 
-    pub(super) fn resumed_session(&self) -> Option<&AgentSession> {
+    pub(crate) fn resumed_session(&self) -> Option<&AgentSession> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { session, .. } => session.as_ref(),
             _ => None,
         })
     }
 
-    pub(super) fn has_effect(&self, wanted: &Effect) -> bool {
+    pub(crate) fn has_effect(&self, wanted: &Effect) -> bool {
         self.effects.contains(wanted)
     }
 
-    pub(super) fn recorded_facts(&self) -> Vec<&Fact> {
+    pub(crate) fn recorded_facts(&self) -> Vec<&Fact> {
         let facts = self.effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
             _ => None,
@@ -284,23 +284,23 @@ impl LoopScenario {
         facts.collect()
     }
 
-    pub(super) fn fact_names(&self) -> Vec<&'static str> {
+    pub(crate) fn fact_names(&self) -> Vec<&'static str> {
         self.recorded_facts().into_iter().map(Fact::name).collect()
     }
 
-    pub(super) fn run_outcome(&self) -> Option<Outcome> {
+    pub(crate) fn run_outcome(&self) -> Option<Outcome> {
         self.state.run_end().map(|ended| ended.outcome)
     }
 
-    pub(super) fn end_reason(&self) -> &str {
+    pub(crate) fn end_reason(&self) -> &str {
         self.state.run_end().map_or("", |ended| ended.reason.as_str())
     }
 
-    pub(super) fn exit_code(&self) -> Option<u8> {
+    pub(crate) fn exit_code(&self) -> Option<u8> {
         self.state.run_end().map(|ended| ended.exit_code)
     }
 
-    pub(super) fn current_phase(&self) -> &LoopPhase {
+    pub(crate) fn current_phase(&self) -> &LoopPhase {
         &self.state.phase
     }
 }

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ResolvedStage, Role, Task};
 use crate::claim::{Promise, neutralise_tags};
 use crate::criterion::{Criterion, VerificationMethod};
 use crate::pipeline::{StageOutcome, StageReport};
 use crate::prompt::promise_tag;
+use crate::task::{ResolvedStage, Role, Task};
 
 /// The input of the prompt of a stage, as it is stored with the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,7 @@
 //! Tests of roles that review the work of another role.
 use alloc::string::ToString;
 
-use super::test_builders::{
-    LoopScenario, attempt_key, blocked_report, claiming_report, policy_with_checks, quiet_report,
-};
+use super::builders::{LoopScenario, attempt_key, blocked_report, claiming_report, policy_with_checks, quiet_report};
 use crate::attempt::AttemptReport;
 use crate::effect::Effect;
 use crate::outcome::{Outcome, RunEnd};

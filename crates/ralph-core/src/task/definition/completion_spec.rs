@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, Role, VerificationConfig};
 use crate::check_isolation::CheckIsolation;
+use crate::task::{MethodName, Role, VerificationConfig};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionSpec {

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::attempt::ModelSpend;
     use crate::fact::{ClaimFact, NextStep};
-    use crate::step::test_builders::sample_seal;
+    use crate::step::tests::builders::sample_seal;
 
     fn sample_journal(verdict: Verdict) -> Vec<Fact> {
         let claim = ClaimFact { claimed: true, accepted: true, why: "on line 3".to_string() };

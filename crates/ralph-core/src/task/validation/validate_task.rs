@@ -2,12 +2,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{
+use crate::claim::Promise;
+use crate::criterion::{CheckCommand, CheckFieldProblem, CheckFields, find_check_problem};
+use crate::task::{
     ACCEPTANCE_PLACEHOLDER, CheckForSpec, CompletionSpec, MethodName, Role, RoleSpec, StageSpec, Task, TaskProblem,
     VerificationConfig, is_valid_id,
 };
-use crate::claim::Promise;
-use crate::criterion::{CheckCommand, CheckFieldProblem, CheckFields, find_check_problem};
 
 /// A larger number is probably a typing error.
 const MAX_NUMBER: u32 = 1_000_000;
@@ -252,11 +252,11 @@ fn validate_stage(field: &str, stage: &StageSpec) -> Result<(), TaskProblem> {
 }
 
 /// Returns whether a text is the placeholder for the acceptance criteria. Spaces inside the braces are ignored.
-pub(super) fn is_acceptance_placeholder(text: &str) -> bool {
+pub(crate) fn is_acceptance_placeholder(text: &str) -> bool {
     let inner = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     inner.is_some_and(|inner| inner.trim() == "acceptance_criteria")
 }
 
 #[cfg(test)]
-#[path = "validate_tests.rs"]
+#[path = "tests.rs"]
 mod tests;

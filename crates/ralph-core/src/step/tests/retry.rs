@@ -1,11 +1,11 @@
 //! Tests of failed attempts: which are retried, how often, and which end the run immediately.
 use alloc::string::ToString;
 
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, error_report, policy_with_checks, quiet_report,
     report_with_ending,
 };
-use super::tests::prompt_plan_of;
+use super::iterations::prompt_plan_of;
 use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport, OutputParseStatus, RetryAdvice};
 use crate::effect::Effect;
 use crate::event::LoopTimer;

@@ -1,6 +1,6 @@
 //! Approval of the terms of completion of a task. Terms that an agent wrote need the approval of a person.
-use super::approval_items::started_programs;
-use super::{CompletionSpec, Task, TaskStatus};
+use crate::task::approval::approval_items::started_programs;
+use crate::task::{CompletionSpec, Task, TaskStatus};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approval {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, TimeoutSpec};
 use crate::criterion::CheckCommand;
 use crate::criterion::template::ParameterValues;
+use crate::task::{MethodName, TimeoutSpec};
 
 /// Placeholder for the acceptance criteria of the task.
 pub const ACCEPTANCE_PLACEHOLDER: &str = "{{acceptance_criteria}}";

@@ -1,5 +1,5 @@
 //! Tests of agent sessions.
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, error_report, lost_session_report, policy_with_checks,
     quiet_report, with_session,
 };

@@ -2,9 +2,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{RoleRules, Task};
 use crate::criterion::{Criterion, reasons_without_proof};
 use crate::judge::JudgeErrorPolicy;
+use crate::task::{RoleRules, Task};
 
 /// Why a stage cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, prepared_event, quiet_report,
     rate_limited_report,
 };
@@ -71,7 +71,7 @@ fn rate_limited_run() -> LoopScenario {
 }
 
 fn terminated_report() -> crate::attempt::AttemptReport {
-    super::test_builders::report_with_ending(AttemptEnding::Signalled { signal: 15 })
+    super::builders::report_with_ending(AttemptEnding::Signalled { signal: 15 })
 }
 
 // spec: L11, L2

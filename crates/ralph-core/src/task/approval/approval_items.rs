@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{CheckForSpec, CompletionSpec, MethodName, OneOrMany, Role, Task, VerificationConfig};
+use crate::task::{CheckForSpec, CompletionSpec, MethodName, OneOrMany, Role, Task, VerificationConfig};
 
 /// A program that a criterion starts, or another term of completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn config_terms(location: &str, method: MethodName, config: &VerificationConfig)
 
 fn stage_terms(location: &str, config: &VerificationConfig) -> Vec<CompletionTerm> {
     let stages = config.stages.iter().flatten();
-    let of_stage = |stage: &super::StageSpec| {
+    let of_stage = |stage: &crate::task::StageSpec| {
         let config = stage.config.clone().unwrap_or_default();
         let optional = if stage.required == Some(false) { " (optional)" } else { "" };
         config_terms(&format!("{location}, {}{optional}", stage.name()), stage.method_or_default(), &config)

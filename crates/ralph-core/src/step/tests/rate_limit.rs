@@ -1,7 +1,7 @@
 //! Tests of rate limits, and of agents that only retry requests.
 use alloc::string::{String, ToString};
 
-use super::test_builders::{
+use super::builders::{
     LoopScenario, attempt_key, crash_report, error_report, quiet_report, rate_limited_report, repeating_report,
     with_session,
 };

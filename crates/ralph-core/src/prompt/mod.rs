@@ -1,5 +1,7 @@
 //! The prompts for the agent. A prompt contains exactly one live promise tag: tags in text quoted from agents or checks
 //! are neutralised, and values are inserted once and literally.
+pub mod prompt_variables;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

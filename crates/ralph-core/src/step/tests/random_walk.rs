@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::step;
-use super::test_builders::{
+use super::builders::{
     attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
     repeating_report, with_session,
@@ -24,6 +23,7 @@ use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::Outcome;
 use crate::policy::{ContextMode, Policy, ProofRequirement, RateLimitPolicy};
 use crate::prompt::PromptPlan;
+use crate::step::step;
 
 fn any_key() -> impl Strategy<Value = AttemptKey> {
     (1..4_u32, 1..4_u32).prop_map(|(iteration, attempt)| attempt_key(iteration, attempt))

@@ -3,12 +3,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::create::*;
-use super::{WorktreeError, WorktreeLayout, ref_names};
 use crate::git;
 use crate::git::testing::{commit_all, new_repository};
 use crate::git::{RefUpdate, run_git};
-use crate::worktree::testing::WorktreeFixture;
+use crate::worktree::create::*;
+use crate::worktree::tests::worktree_fixture::WorktreeFixture;
+use crate::worktree::{WorktreeError, WorktreeLayout, ref_names};
 
 fn head_commit(path: &Path) -> String {
     git::head_commit(path).unwrap().unwrap()

@@ -2,20 +2,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{TaskWorktree, WorktreeLayout, accept_work, open_or_create, read_acceptance_base};
 use crate::git::run_git;
 use crate::git::testing::{commit_all, new_repository};
 use crate::project::Project;
+use crate::worktree::{TaskWorktree, WorktreeLayout, accept_work, open_or_create, read_acceptance_base};
 
-pub(super) struct WorktreeFixture {
+pub(crate) struct WorktreeFixture {
     _temp: tempfile::TempDir,
-    pub(super) root: PathBuf,
-    pub(super) layout: WorktreeLayout,
+    pub(crate) root: PathBuf,
+    pub(crate) layout: WorktreeLayout,
 }
 
 impl WorktreeFixture {
     /// A project with one commit.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (temp, root) = new_repository();
         fs::write(root.join(".gitignore"), "out\n.ralph\n").unwrap();
         fs::write(root.join("old"), "old").unwrap();
@@ -23,7 +23,7 @@ impl WorktreeFixture {
         Self::with_root(temp, root)
     }
 
-    pub(super) fn with_root(temp: tempfile::TempDir, root: PathBuf) -> Self {
+    pub(crate) fn with_root(temp: tempfile::TempDir, root: PathBuf) -> Self {
         let project = Project { root: root.clone(), home: root.join(".ralph") };
         let folder = temp.path().canonicalize().unwrap().join("trees/project-1234abcd");
         let layout = WorktreeLayout { folder, ..WorktreeLayout::for_project(&project).unwrap() };
@@ -31,12 +31,12 @@ impl WorktreeFixture {
         Self { _temp: temp, root, layout }
     }
 
-    pub(super) fn create_worktree(&self, name: &str) -> TaskWorktree {
+    pub(crate) fn create_worktree(&self, name: &str) -> TaskWorktree {
         open_or_create(&self.layout, name, &[]).unwrap().worktree
     }
 
     /// Commits a file in a work tree and accepts it.
-    pub(super) fn commit_and_accept(&self, tree: &TaskWorktree, file: &str, text: &str) -> String {
+    pub(crate) fn commit_and_accept(&self, tree: &TaskWorktree, file: &str, text: &str) -> String {
         fs::write(tree.path.join(file), text).unwrap();
         let commit = commit_all(&tree.path);
         let from = read_acceptance_base(&self.layout, tree).unwrap();
@@ -44,12 +44,12 @@ impl WorktreeFixture {
         commit
     }
 
-    pub(super) fn run_git(&self, args: &[&str]) -> String {
+    pub(crate) fn run_git(&self, args: &[&str]) -> String {
         run_git(&self.root, args).unwrap().trim().to_owned()
     }
 
     /// Returns everything that ralph must not change: the user's files, index, HEAD, branches and status.
-    pub(super) fn user_state(&self) -> Vec<String> {
+    pub(crate) fn user_state(&self) -> Vec<String> {
         let mut all = vec![
             self.run_git(&["status", "--porcelain"]),
             self.run_git(&["ls-files", "--stage"]),

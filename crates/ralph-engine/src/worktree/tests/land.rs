@@ -1,12 +1,12 @@
 //! Tests of landing: how it changes the user's branch and files, and what it never changes.
 use std::fs;
 
-use super::testing::WorktreeFixture;
-use super::{
-    TaskWorktree, WorktreeError, WorktreeRemoval, finish_landing, prepare_landing, recover_landing, remove_worktree,
-};
+use super::worktree_fixture::WorktreeFixture;
 use crate::git::testing::commit_all;
 use crate::git::{self, run_git};
+use crate::worktree::{
+    TaskWorktree, WorktreeError, WorktreeRemoval, finish_landing, prepare_landing, recover_landing, remove_worktree,
+};
 
 /// A project whose branch has new commits since the work started.
 fn diverged_project() -> (WorktreeFixture, TaskWorktree) {
@@ -212,6 +212,6 @@ fn a_work_tree_with_unmerged_work_is_never_removed() {
     commit_all(&tree.path);
     assert!(matches!(remove_worktree(&scene.layout, "T").unwrap(), WorktreeRemoval::Kept(_)));
     let known: Vec<String> =
-        super::list_task_worktrees(&scene.layout).unwrap().into_iter().map(|tree| tree.task_id).collect();
+        crate::worktree::list_task_worktrees(&scene.layout).unwrap().into_iter().map(|tree| tree.task_id).collect();
     assert_eq!(known, ["T"], "it is still registered");
 }

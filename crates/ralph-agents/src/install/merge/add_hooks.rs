@@ -5,31 +5,31 @@ use serde_json::json;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
-use super::document::{Document, Malformed, skip_bom};
-use super::layout::Layout;
-use super::{HOOKS, Hook, Made, events};
+use super::settings_document::{MalformedSettings, SettingsDocument, skip_bom};
+use super::settings_layout::SettingsLayout;
+use super::{CreatedMembers, HOOKS, Hook, find_events_object};
 
 /// A part of the new text that was not in the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct InsertedSpan {
     pub at: usize,
     pub length: usize,
 }
 
 /// Settings with ralph's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedSettings {
     pub text: String,
-    pub inserted: Vec<Span>,
-    pub made: Made,
+    pub inserted: Vec<InsertedSpan>,
+    pub created: CreatedMembers,
 }
 
 /// Adds hooks after the existing ones.
-pub fn add(text: &str, hooks: &[Hook]) -> Result<Merged, Malformed> {
+pub fn add_hooks(text: &str, hooks: &[Hook]) -> Result<MergedSettings, MalformedSettings> {
     let body = skip_bom(text);
     let (bom, _) = text.split_at(text.len() - body.len());
-    let mut merged = Merged { text: body.to_owned(), inserted: Vec::new(), made: Made::default() };
-    let document = Document::parse(body)?;
+    let mut merged = MergedSettings { text: body.to_owned(), inserted: Vec::new(), created: CreatedMembers::default() };
+    let document = SettingsDocument::parse(body)?;
     if document.root.is_none() {
         let line_end = if document.ends_in_line_comment() { "\n" } else { "" };
         merged.insert(body.len(), &format!("{line_end}{{}}\n"));
@@ -40,24 +40,24 @@ pub fn add(text: &str, hooks: &[Hook]) -> Result<Merged, Malformed> {
     Ok(merged)
 }
 
-impl Merged {
-    fn add_hook(&mut self, hook: &Hook) -> Result<(), Malformed> {
+impl MergedSettings {
+    fn add_hook(&mut self, hook: &Hook) -> Result<(), MalformedSettings> {
         let text = self.text.clone();
-        let document = Document::parse(&text)?;
-        let layout = Layout::of(&document);
+        let document = SettingsDocument::parse(&text)?;
+        let layout = SettingsLayout::of(&document);
         let Some(root) = &document.root else {
             return Err(document.error(text.len(), "the settings have no object for hooks"));
         };
         let list = json!([hook.entry]);
-        let insertions = match events(&document)? {
+        let insertions = match find_events_object(&document)? {
             None => {
-                self.made.hooks = true;
-                self.made.events.push(hook.event.to_owned());
+                self.created.hooks = true;
+                self.created.events.push(hook.event.to_owned());
                 layout.insertions(root, Some(HOOKS), &json!({ hook.event: list }))
             }
             Some(events) => match document.member(events, hook.event)? {
                 None => {
-                    self.made.events.push(hook.event.to_owned());
+                    self.created.events.push(hook.event.to_owned());
                     layout.insertions(events, Some(hook.event), &list)
                 }
                 Some(list @ Value::Array(_)) => layout.insertions(list, None, &hook.entry),
@@ -84,18 +84,18 @@ impl Merged {
             }
         }
         if !is_inside {
-            self.inserted.push(Span { at, length });
+            self.inserted.push(InsertedSpan { at, length });
         }
     }
 }
 
 /// Removes what was inserted. Returns `None` if the spans do not fit the text.
 #[must_use]
-pub fn undo(text: &str, inserted: &[Span]) -> Option<String> {
+pub fn undo_insertions(text: &str, inserted: &[InsertedSpan]) -> Option<String> {
     let mut spans = inserted.to_vec();
     spans.sort_by_key(|span| std::cmp::Reverse(span.at));
     let mut old = text.to_owned();
-    for Span { at, length } in spans {
+    for InsertedSpan { at, length } in spans {
         let end = at.checked_add(length)?;
         old.get(at..end)?;
         old.drain(at..end);

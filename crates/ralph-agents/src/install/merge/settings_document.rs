@@ -27,13 +27,13 @@ const SYNTAX: ParseOptions = ParseOptions {
 /// Why and where settings are malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}")]
-pub struct Malformed {
+pub struct MalformedSettings {
     pub line: usize,
     pub column: usize,
     pub what: String,
 }
 
-pub(super) struct Document<'a> {
+pub(super) struct SettingsDocument<'a> {
     pub(super) text: &'a str,
     /// `None` if the text has no value.
     pub(super) root: Option<Value<'a>>,
@@ -41,7 +41,7 @@ pub(super) struct Document<'a> {
 }
 
 /// A member of an object, or an element of an array, which has no key.
-pub(super) struct Item<'a> {
+pub(super) struct DocumentItem<'a> {
     /// Where its key begins, or its value.
     pub(super) start: usize,
     pub(super) key: Option<&'a str>,
@@ -53,14 +53,14 @@ pub(super) fn skip_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-impl<'a> Document<'a> {
+impl<'a> SettingsDocument<'a> {
     /// Parses a text without a byte order mark.
-    pub(super) fn parse(text: &'a str) -> Result<Self, Malformed> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, MalformedSettings> {
         let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
         let parsed = parse_to_ast(text, &collect, &SYNTAX).map_err(|error| {
             let mut what = error.kind().to_string();
             what.get_mut(..1).unwrap_or_default().make_ascii_lowercase();
-            malformed(text, error.range().start, what)
+            malformed_at(text, error.range().start, what)
         })?;
         let document = Self { text, root: parsed.value, tokens: parsed.tokens.unwrap_or_default() };
         // jsonc-parser accepts control characters in strings, the hosts do not.
@@ -68,13 +68,13 @@ impl<'a> Document<'a> {
             matches!(token.token, Token::String(_)) && token.text(text).contains(|c: char| c < ' ')
         };
         match document.tokens.iter().find(is_control) {
-            Some(token) => Err(malformed(text, token.start(), "control character in string")),
+            Some(token) => Err(malformed_at(text, token.start(), "control character in string")),
             None => Ok(document),
         }
     }
 
-    pub(super) fn error(&self, at: usize, what: impl Into<String>) -> Malformed {
-        malformed(self.text, at, what)
+    pub(super) fn error(&self, at: usize, what: impl Into<String>) -> MalformedSettings {
+        malformed_at(self.text, at, what)
     }
 
     pub(super) fn slice(&self, range: Range<usize>) -> &'a str {
@@ -82,7 +82,11 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the value of a key. A key that is there twice is an error, because hosts differ in which one they use.
-    pub(super) fn member<'b>(&self, object: &'b Value<'_>, key: &str) -> Result<Option<&'b Value<'b>>, Malformed> {
+    pub(super) fn member<'b>(
+        &self,
+        object: &'b Value<'_>,
+        key: &str,
+    ) -> Result<Option<&'b Value<'b>>, MalformedSettings> {
         let mut found = items(object).into_iter().filter(|item| item.key == Some(key));
         let first = found.next();
         match found.next() {
@@ -92,7 +96,7 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the position of the comma after an item.
-    pub(super) fn comma_after(&self, item: &Item<'_>) -> Option<usize> {
+    pub(super) fn comma_after(&self, item: &DocumentItem<'_>) -> Option<usize> {
         let next = self.tokens.iter().find(|token| token.start() >= item.value.end() && !is_comment(token))?;
         (next.token == Token::Comma).then_some(next.start())
     }
@@ -110,14 +114,16 @@ impl<'a> Document<'a> {
 }
 
 /// Returns the members of an object or the elements of an array.
-pub(super) fn items<'a>(value: &'a Value<'_>) -> Vec<Item<'a>> {
+pub(super) fn items<'a>(value: &'a Value<'_>) -> Vec<DocumentItem<'a>> {
     match value {
         Value::Object(object) => {
             let members = object.properties.iter();
-            members.map(|it| Item { start: it.start(), key: Some(it.name.as_str()), value: &it.value }).collect()
+            members
+                .map(|it| DocumentItem { start: it.start(), key: Some(it.name.as_str()), value: &it.value })
+                .collect()
         }
         Value::Array(array) => {
-            array.elements.iter().map(|value| Item { start: value.start(), key: None, value }).collect()
+            array.elements.iter().map(|value| DocumentItem { start: value.start(), key: None, value }).collect()
         }
         Value::StringLit(_) | Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => Vec::new(),
     }
@@ -131,9 +137,9 @@ pub(super) fn is_line_comment(token: &TokenAndRange<'_>) -> bool {
     matches!(token.token, Token::CommentLine(_))
 }
 
-fn malformed(text: &str, at: usize, what: impl Into<String>) -> Malformed {
+fn malformed_at(text: &str, at: usize, what: impl Into<String>) -> MalformedSettings {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Malformed { line, column, what: what.into() }
+    MalformedSettings { line, column, what: what.into() }
 }

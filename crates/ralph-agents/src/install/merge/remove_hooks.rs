@@ -5,21 +5,25 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use serde::{Deserialize, Serialize};
 
-use super::document::{Document, Malformed, is_line_comment, items, skip_bom};
-use super::{HOOKS, events};
+use super::settings_document::{MalformedSettings, SettingsDocument, is_line_comment, items, skip_bom};
+use super::{HOOKS, find_events_object};
 
 /// The members that ralph created. They are removed with the last hook in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CreatedMembers {
     pub hooks: bool,
     pub events: Vec<String>,
 }
 
 /// Removes every hook whose command is ralph's. Everything else stays unchanged.
-pub fn remove(text: &str, made: &Made, is_ours: impl Fn(&str) -> bool) -> Result<String, Malformed> {
+pub fn remove_hooks(
+    text: &str,
+    created: &CreatedMembers,
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<String, MalformedSettings> {
     let mut body = skip_bom(text).to_owned();
     let (bom, _) = text.split_at(text.len() - body.len());
-    while let Some(mut cuts) = next_cuts(&Document::parse(&body)?, made, &is_ours)? {
+    while let Some(mut cuts) = next_cuts(&SettingsDocument::parse(&body)?, created, &is_ours)? {
         // From the end, so that the earlier positions stay valid.
         cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
         cuts.into_iter().for_each(|cut| drop(body.drain(cut)));
@@ -27,62 +31,62 @@ pub fn remove(text: &str, made: &Made, is_ours: impl Fn(&str) -> bool) -> Result
     Ok(format!("{bom}{body}"))
 }
 
-/// Returns what to cut next: a hook, or the member that ralph created for it.
+/// Returns the next ranges to cut: a hook, or the member that ralph created for it.
 fn next_cuts(
-    document: &Document<'_>,
-    made: &Made,
+    document: &SettingsDocument<'_>,
+    created: &CreatedMembers,
     is_ours: &dyn Fn(&str) -> bool,
-) -> Result<Option<Vec<Range<usize>>>, Malformed> {
-    let (Some(root), Some(hooks)) = (&document.root, events(document)?) else { return Ok(None) };
+) -> Result<Option<Vec<Range<usize>>>, MalformedSettings> {
+    let (Some(root), Some(hooks)) = (&document.root, find_events_object(document)?) else { return Ok(None) };
     let events = items(hooks);
-    let has_ours = |group: &Value<'_>| commands(group).any(is_ours);
+    let has_ours = |group: &Value<'_>| commands_of_group(group).any(is_ours);
     let found = events.iter().enumerate().find_map(|(index, event)| {
         let groups = items(event.value);
         groups.iter().position(|group| has_ours(group.value)).map(|at| (index, event, groups, at))
     });
     let Some((index, event, groups, at)) = found else { return Ok(None) };
     let group = groups.get(at).map(|group| group.value);
-    if let Some(group) = group.filter(|group| commands(group).any(|command| !is_ours(command))) {
+    if let Some(group) = group.filter(|group| commands_of_group(group).any(|command| !is_ours(command))) {
         return Ok(cut_from_group(document, group, is_ours));
     }
-    let is_made = event.key.is_some_and(|key| made.events.iter().any(|event| event == key));
-    Ok(match (groups.len() == 1 && is_made, events.len() == 1 && made.hooks) {
+    let is_created = event.key.is_some_and(|key| created.events.iter().any(|event| event == key));
+    Ok(match (groups.len() == 1 && is_created, events.len() == 1 && created.hooks) {
         (true, true) => {
             let place = items(root).iter().position(|item| item.key == Some(HOOKS));
-            place.and_then(|place| cut(document, root, place))
+            place.and_then(|place| cut_item(document, root, place))
         }
-        (true, false) => cut(document, hooks, index),
-        (false, _) => cut(document, event.value, at),
+        (true, false) => cut_item(document, hooks, index),
+        (false, _) => cut_item(document, event.value, at),
     })
 }
 
 /// Cuts ralph's hook out of a group that contains others too.
 fn cut_from_group(
-    document: &Document<'_>,
+    document: &SettingsDocument<'_>,
     group: &Value<'_>,
     is_ours: &dyn Fn(&str) -> bool,
 ) -> Option<Vec<Range<usize>>> {
     let list = items(group).into_iter().find(|item| item.key == Some(HOOKS))?.value;
-    let at = items(list).iter().position(|hook| command(hook.value).is_some_and(is_ours))?;
-    cut(document, list, at)
+    let at = items(list).iter().position(|hook| command_of_hook(hook.value).is_some_and(is_ours))?;
+    cut_item(document, list, at)
 }
 
 /// Returns the commands of a group of hooks.
-pub(super) fn commands<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a str> {
-    hooks(group).filter_map(command)
+pub(super) fn commands_of_group<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a str> {
+    hooks_of_group(group).filter_map(command_of_hook)
 }
 
-pub(super) fn hooks<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a Value<'a>> {
+pub(super) fn hooks_of_group<'a>(group: &'a Value<'_>) -> impl Iterator<Item = &'a Value<'a>> {
     let lists = items(group).into_iter().filter(|item| item.key == Some(HOOKS));
     lists.flat_map(|list| items(list.value)).map(|hook| hook.value)
 }
 
-pub(super) fn command<'a>(hook: &'a Value<'_>) -> Option<&'a str> {
+pub(super) fn command_of_hook<'a>(hook: &'a Value<'_>) -> Option<&'a str> {
     Some(&hook.as_object()?.get_string("command")?.value)
 }
 
-/// Returns what to cut to remove one item: the item, the white space before it, and the comma that it needed.
-fn cut(document: &Document<'_>, list: &Value<'_>, index: usize) -> Option<Vec<Range<usize>>> {
+/// Returns the ranges to cut to remove one item: the item, the white space before it, and the comma that it needed.
+fn cut_item(document: &SettingsDocument<'_>, list: &Value<'_>, index: usize) -> Option<Vec<Range<usize>>> {
     let list_items = items(list);
     let item = list_items.get(index)?;
     let before = index.checked_sub(1).and_then(|before| list_items.get(before));

@@ -5,18 +5,18 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
-use super::document::{Document, Item, items};
+use super::settings_document::{DocumentItem, SettingsDocument, items};
 
-pub(super) struct Layout<'a> {
-    document: &'a Document<'a>,
+pub(super) struct SettingsLayout<'a> {
+    document: &'a SettingsDocument<'a>,
     line_end: &'static str,
     /// One step of indentation.
     step: &'a str,
     is_one_line: bool,
 }
 
-impl<'a> Layout<'a> {
-    pub(super) fn of(document: &'a Document<'a>) -> Self {
+impl<'a> SettingsLayout<'a> {
+    pub(super) fn of(document: &'a SettingsDocument<'a>) -> Self {
         let line_end = if document.text.contains("\r\n") { "\r\n" } else { "\n" };
         let root = document.root.as_ref();
         let first = root.and_then(|root| items(root).into_iter().next());
@@ -48,7 +48,7 @@ impl<'a> Layout<'a> {
     fn next_item(
         &self,
         list: &ast::Value<'_>,
-        last: &Item<'_>,
+        last: &DocumentItem<'_>,
         key: Option<&str>,
         value: &Value,
     ) -> Vec<(usize, String)> {

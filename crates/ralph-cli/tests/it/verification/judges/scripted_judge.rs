@@ -140,7 +140,7 @@ fn a_judge_that_only_quotes_the_agent_is_not_accepted() {
         assert!(reason.contains(words), "{reason}");
         assert_eq!(verdict["checks"][0]["tail"], "a greeting exists: not evident. only the agent's report says so");
     }
-    assert_eq!(answer.events_named("verdict").len(), 2, "the agent hears of it and may go on");
+    assert_eq!(answer.events_named("verdict").len(), 2, "the agent gets the reason and continues");
 }
 
 // spec: V3
@@ -160,7 +160,7 @@ fn removed_lines_and_short_quotes_are_not_evidence() {
 
 // spec: V3
 #[test]
-fn rejecting_words_and_an_empty_list_need_no_model() {
+fn negative_patterns_and_an_empty_list_are_decided_without_a_judge() {
     let project = Project::new();
     let patterns = "checks: [{negative_patterns: [security CONCERN], check_for: [x]}]";
     let call = run(&project, "exit 9", patterns).env("REPORT", "One Security concern is left.");
@@ -248,7 +248,7 @@ fn the_usage_of_a_judge_counts() {
 
 // spec: V3, L13
 #[test]
-fn a_resumed_run_reads_the_report_again() {
+fn a_resumed_run_checks_the_report_of_the_agent_again() {
     let project = Project::new();
     let checks = "checks: ['test -e \"$TMPDIR/go\" || { touch \"$TMPDIR/waiting\"; sleep 1000; }', {negative_patterns: [mostly harmless]}]";
     let running = run(&project, "exit 9", checks)

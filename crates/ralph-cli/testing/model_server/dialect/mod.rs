@@ -1,11 +1,15 @@
 //! The supported model APIs. A new one needs a file next to this one and an entry in [`DIALECTS`].
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+
 use serde_json::Value;
 
 use crate::http::{Answer, Request};
 use crate::reply::{Frame, Reply, Turn};
 use crate::script::Refusal;
 use crate::tools::Tool;
-use crate::{chat, gemini, messages, responses};
 
 pub(crate) const DIALECTS: &[Dialect] = &[messages::DIALECT, responses::DIALECT, chat::DIALECT, gemini::DIALECT];
 

@@ -8,7 +8,7 @@ use rustix::process::Pid;
 
 /// Forks a process that runs `body` and then exits, with exit code 0 unless it panicked. It never returns to the
 /// caller's stack, flushes no buffers and runs no exit hooks.
-#[expect(unsafe_code, reason = "there is no safe fork")]
+#[expect(unsafe_code, reason = "no safe wrapper of fork exists")]
 pub(crate) fn fork_process(body: impl FnOnce()) -> io::Result<Pid> {
     // SAFETY: the callers are single-threaded, so no lock can be held by a thread that does not exist in the child.
     let child_pid = unsafe { libc::fork() };
@@ -20,7 +20,7 @@ pub(crate) fn fork_process(body: impl FnOnce()) -> io::Result<Pid> {
 }
 
 /// Ends this process without running exit hooks or flushing buffers that were copied from the parent.
-#[expect(unsafe_code, reason = "there is no safe _exit")]
+#[expect(unsafe_code, reason = "no safe wrapper of _exit exists")]
 pub(crate) fn exit_immediately(code: i32) -> ! {
     // SAFETY: _exit has no preconditions and does not return.
     unsafe { libc::_exit(code) }

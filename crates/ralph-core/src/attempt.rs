@@ -433,7 +433,7 @@ const SIGKILL: i32 = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::test_builders::quiet_report;
+    use crate::step::tests::builders::quiet_report;
 
     // fault: 40
     #[test]

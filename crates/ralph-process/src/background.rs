@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, setsid, waitpid};
 
-use super::error::ProcessError;
-use super::fds::{close_inherited_copy, close_inherited_fds, replace_fd};
-use super::fork::{exit_immediately, fork_process};
-use super::platform;
-use super::signals;
+use crate::error::ProcessError;
+use crate::unix::fds::{close_inherited_copy, close_inherited_fds, replace_fd};
+use crate::unix::fork_process::{exit_immediately, fork_process};
+use crate::unix::platform;
+use crate::unix::signals;
 
 /// The exit code after a panic in the background.
 const PANIC_EXIT_CODE: u8 = 70;

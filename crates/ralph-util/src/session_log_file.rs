@@ -35,7 +35,7 @@ pub struct SessionLogFile {
 
 #[derive(Debug)]
 enum SessionLogState {
-    /// There is no file yet; writes are dropped.
+    /// The file does not exist yet; writes are dropped.
     Unnamed,
     Open(OpenSessionLog),
     /// The failure was not reported yet.

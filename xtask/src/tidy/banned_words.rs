@@ -47,9 +47,9 @@ const WORD_BANS: &[WordBan] = &[
             // The demo is paced for readers.
             "crates/ralph-app/src/demo/",
             // Polls for the end of processes that are not its children.
-            "crates/ralph-process/src/sweep.rs",
+            "crates/ralph-process/src/processes/kill_run_processes.rs",
             // Not every system can wait for a process with a timeout.
-            "crates/ralph-process/src/process_handle.rs",
+            "crates/ralph-process/src/processes/process_handle.rs",
         ],
     },
 ];

@@ -19,7 +19,7 @@ const PROFILE: AgentProfile = AgentProfile {
     reports_cost: true,
 };
 
-/// There are no common flags: ralph answers permission requests, and the agent's settings decide what it does without
+/// Agents have no flags in common: ralph answers permission requests, and the agent's settings decide what it does without
 /// asking.
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(

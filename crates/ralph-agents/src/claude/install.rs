@@ -45,7 +45,7 @@ fn hooks_disabled_reason(target: &InstallTarget<'_>) -> Option<String> {
     let user = (CLAUDE_INSTALLER.user_folder)(target).ok().map(|folder| folder.join("settings.json"));
     let read_setting = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;
-        Some((merge::value_of(&text, "disableAllHooks")?.as_bool()?, path))
+        Some((merge::find_value(&text, "disableAllHooks")?.as_bool()?, path))
     };
     let (is_disabled, path) = project_files.chain(user).find_map(read_setting)?;
     is_disabled.then(|| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toml::Table;
 
-use crate::install::merge::Standing;
+use crate::install::merge::InstalledHook;
 use ralph_util::digest::sha256_hex;
 
 /// The timeout that Codex uses for a hook without one.
@@ -20,12 +20,12 @@ enum TrustRefusal {
 }
 
 /// Returns why Codex does not run these hooks of a file, according to its configuration.
-pub(crate) fn describe_refusals(config: &str, file: &Path, hooks: &[Standing]) -> Option<String> {
+pub(crate) fn describe_refusals(config: &str, file: &Path, hooks: &[InstalledHook]) -> Option<String> {
     let config: Table = match config.parse() {
         Ok(config) => config,
         Err(error) => return Some(format!("Codex cannot read its config.toml: {}", first_line(&error))),
     };
-    let refusal = |hook: &Standing| Some((find_refusal(&config, file, hook)?, hook.event.clone()));
+    let refusal = |hook: &InstalledHook| Some((find_refusal(&config, file, hook)?, hook.event.clone()));
     let refused: Vec<_> = hooks.iter().filter_map(refusal).collect();
     let descriptions = [
         (TrustRefusal::NotTrusted, "Codex does not trust them yet"),
@@ -45,7 +45,7 @@ fn first_line(error: &toml::de::Error) -> String {
     error.message().lines().next().unwrap_or_default().to_owned()
 }
 
-fn find_refusal(config: &Table, file: &Path, installed: &Standing) -> Option<TrustRefusal> {
+fn find_refusal(config: &Table, file: &Path, installed: &InstalledHook) -> Option<TrustRefusal> {
     let event = to_snake_case(&installed.event);
     // Codex may have been started with a path that contains links.
     let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
@@ -95,16 +95,16 @@ mod tests {
 
     const HOOKS_FILE: &str = "/no such/hooks.json";
 
-    fn stop_hook() -> Standing {
+    fn stop_hook() -> InstalledHook {
         let command = "sh -c 'command -v ralph >/dev/null 2>&1 && exec ralph hook codex; cat >/dev/null 2>&1 || :'";
         let hook = json!({ "type": "command", "command": command, "timeout": 600 });
-        Standing { event: "Stop".to_owned(), group: 1, at: 0, hook }
+        InstalledHook { event: "Stop".to_owned(), group: 1, at: 0, hook }
     }
 
-    fn prompt_hook() -> Standing {
+    fn prompt_hook() -> InstalledHook {
         let command = "/opt/ralph hook codex \u{e9} \" \\";
         let hook = json!({ "type": "command", "command": command, "timeout": 600, "statusMessage": "hi" });
-        Standing { event: "UserPromptSubmit".to_owned(), group: 0, at: 0, hook }
+        InstalledHook { event: "UserPromptSubmit".to_owned(), group: 0, at: 0, hook }
     }
 
     /// The hashes that Codex 0.166 computes for these two hooks.
@@ -115,7 +115,7 @@ mod tests {
         '/no such/hooks.json:user_prompt_submit:0:0' = { trusted_hash = "sha256:210490ccc3d4ff7fe8338018827077cd1da7e4bf375499881863c95b963237f9" }
     "#;
 
-    fn describe(config: &str, hooks: &[Standing]) -> String {
+    fn describe(config: &str, hooks: &[InstalledHook]) -> String {
         describe_refusals(config, Path::new(HOOKS_FILE), hooks).unwrap_or_default()
     }
 

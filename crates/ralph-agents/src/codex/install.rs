@@ -42,6 +42,7 @@ fn pending_user_action(target: &InstallTarget<'_>, own: &RalphExecutable) -> Opt
     let config = std::fs::read_to_string(config).unwrap_or_default();
     let file = CODEX_INSTALLER.settings_folder(target).ok()?.join("hooks.json");
     let ours = HookMatcher::new(HOST_NAME, own, None);
-    let hooks = merge::ours(&std::fs::read_to_string(&file).ok()?, |command| ours.matches_command(command)).ok()?;
+    let settings = std::fs::read_to_string(&file).ok()?;
+    let hooks = merge::find_installed_hooks(&settings, |command| ours.matches_command(command)).ok()?;
     hook_trust::describe_refusals(&config, &file, &hooks)
 }

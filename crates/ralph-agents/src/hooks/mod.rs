@@ -64,7 +64,7 @@ impl HostCapabilities {
 pub enum MessageSource {
     /// In the event, or in the transcript if the event has none.
     InEvent,
-    /// In the transcript, or in the event if there is no transcript.
+    /// In the transcript, or in the event if the host has no transcript.
     InTranscript,
 }
 

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::merge::Malformed;
+use super::merge::MalformedSettings;
 
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -11,7 +11,7 @@ pub enum InstallError {
     #[error("the settings folder is unknown: {variable} is not set to an absolute path")]
     NoHome { variable: &'static str },
     #[error("{} is malformed", path.display())]
-    MalformedSettings { path: PathBuf, source: Malformed },
+    MalformedSettings { path: PathBuf, source: MalformedSettings },
     #[error("{} already exists and was not written by ralph", path.display())]
     NotOurs { path: PathBuf },
     #[error("{} {problem}", path.display())]

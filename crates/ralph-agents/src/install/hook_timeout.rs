@@ -38,7 +38,8 @@ pub(crate) fn resolve_timeout_seconds(
     for part in parts.iter().filter(|part| matches!(part.content, PartContent::Hooks(_))) {
         let text = snapshot_file(&part.path)?.text.unwrap_or_default();
         let malformed = |source| InstallError::MalformedSettings { path: part.path.clone(), source };
-        found.extend(merge::ours(&text, |command| matcher.matches_command(command)).map_err(malformed)?);
+        let hooks = merge::find_installed_hooks(&text, |command| matcher.matches_command(command));
+        found.extend(hooks.map_err(malformed)?);
     }
     let recorded = old.and_then(|old| old.seconds).filter(|_| found.is_empty());
     let edited =

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::InstallError;
 use super::install_target::{InstallTarget, path_to_text};
-use super::merge::{Made, Span};
+use super::merge::{CreatedMembers, InsertedSpan};
 use ralph_util::digest::sha256_hex;
 use ralph_util::private_files;
 
@@ -49,8 +49,9 @@ pub(crate) enum InstalledFileKind {
     Hooks {
         /// Whether ralph created the file.
         is_new: bool,
-        inserted: Vec<Span>,
-        made: Made,
+        inserted: Vec<InsertedSpan>,
+        #[serde(rename = "made")]
+        created: CreatedMembers,
     },
 }
 

@@ -8,7 +8,7 @@ use super::host::HostInstaller;
 use super::install_part::{InstallPart, PartContent};
 use super::install_record::{InstallRecord, InstallRecordFile, InstalledFile, InstalledFileKind};
 use super::install_target::{InstallScope, InstallTarget};
-use super::merge::{self, Hook, Made, Malformed};
+use super::merge::{self, CreatedMembers, Hook, MalformedSettings};
 use super::ralph_executable::{HookMatcher, RalphExecutable};
 use super::settings_file::{FileSnapshot, ensure_writable, missing_folders, snapshot_file};
 use ralph_util::digest::sha256_hex;
@@ -105,22 +105,22 @@ fn plan_hooks_file(
 ) -> Result<(FileChange, InstalledFile), InstallError> {
     let malformed = |source| InstallError::MalformedSettings { path: part.path.clone(), source };
     let current = found.text.clone().unwrap_or_default();
-    if merge::has(&current, hooks, |command| matcher.matches_command(command)).map_err(malformed)?
+    if merge::has_exactly_hooks(&current, hooks, |command| matcher.matches_command(command)).map_err(malformed)?
         && found.text.is_some()
     {
         let unknown = || InstalledFile {
             path: part.path.clone(),
             sha256: sha256_hex(&current),
-            kind: InstalledFileKind::Hooks { is_new: false, inserted: Vec::new(), made: assume_made(hooks) },
+            kind: InstalledFileKind::Hooks { is_new: false, inserted: Vec::new(), created: assume_created(hooks) },
         };
         let entry = known.cloned().unwrap_or_else(unknown);
         return Ok((FileChange::new(&part.path, found, Some(current), FileOutcome::Unchanged), entry));
     }
     let stripped = strip_hooks(&current, known, matcher, hooks).map_err(malformed)?;
-    let merged = merge::add(&stripped.text, hooks).map_err(malformed)?;
+    let merged = merge::add_hooks(&stripped.text, hooks).map_err(malformed)?;
     ensure_hooks_readable(&part.path, &merged.text, matcher, hooks)?;
     let is_new = found.text.is_none() || stripped.was_created_by_us;
-    let kind = InstalledFileKind::Hooks { is_new, inserted: merged.inserted, made: merged.made };
+    let kind = InstalledFileKind::Hooks { is_new, inserted: merged.inserted, created: merged.created };
     let entry = InstalledFile { path: part.path.clone(), sha256: sha256_hex(&merged.text), kind };
     let outcome = if found.text.is_none() { FileOutcome::Created } else { FileOutcome::Updated };
     Ok((FileChange::new(&part.path, found, Some(merged.text), outcome), entry))
@@ -133,7 +133,7 @@ fn ensure_hooks_readable(
     matcher: &HookMatcher<'_>,
     hooks: &[Hook],
 ) -> Result<(), InstallError> {
-    match merge::has(text, hooks, |command| matcher.matches_command(command)) {
+    match merge::has_exactly_hooks(text, hooks, |command| matcher.matches_command(command)) {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => {
             let problem = "has a structure to which ralph cannot add its hooks: please report this";
@@ -155,24 +155,26 @@ pub(crate) fn strip_hooks(
     known: Option<&InstalledFile>,
     matcher: &HookMatcher<'_>,
     hooks: &[Hook],
-) -> Result<StrippedSettings, Malformed> {
+) -> Result<StrippedSettings, MalformedSettings> {
     let matcher = |command: &str| matcher.matches_command(command);
-    let Some(InstalledFile { sha256: recorded, kind: InstalledFileKind::Hooks { is_new, inserted, made }, .. }) = known
+    let Some(InstalledFile { sha256: recorded, kind: InstalledFileKind::Hooks { is_new, inserted, created }, .. }) =
+        known
     else {
-        let text = merge::remove(current, &assume_made(hooks), matcher)?;
+        let text = merge::remove_hooks(current, &assume_created(hooks), matcher)?;
         return Ok(StrippedSettings { text, was_created_by_us: false });
     };
-    let original = (*recorded == sha256_hex(current) && !inserted.is_empty()).then(|| merge::undo(current, inserted));
+    let original =
+        (*recorded == sha256_hex(current) && !inserted.is_empty()).then(|| merge::undo_insertions(current, inserted));
     let text = match original.flatten() {
         Some(original) => original,
-        None => merge::remove(current, made, matcher)?,
+        None => merge::remove_hooks(current, created, matcher)?,
     };
     Ok(StrippedSettings { text, was_created_by_us: *is_new })
 }
 
 /// Without a record, an empty list of hooks is assumed to be created by ralph, but not the object that contains it.
-fn assume_made(hooks: &[Hook]) -> Made {
-    Made { hooks: false, events: hooks.iter().map(|hook| hook.event.to_owned()).collect() }
+fn assume_created(hooks: &[Hook]) -> CreatedMembers {
+    CreatedMembers { hooks: false, events: hooks.iter().map(|hook| hook.event.to_owned()).collect() }
 }
 
 impl FileChange {
@@ -198,9 +200,9 @@ mod tests {
         let hooks = [hook("Stop"), hook("StopFailure")];
         let is_accepted =
             |text: &str| ensure_hooks_readable(Path::new("/settings.json"), text, &matcher, &hooks).is_ok();
-        let whole = merge::add("// mine\n", &hooks).unwrap().text;
+        let whole = merge::add_hooks("// mine\n", &hooks).unwrap().text;
         assert!(is_accepted(&whole), "{whole}");
-        let half = merge::add("// mine\n", &hooks[..1]).unwrap().text;
+        let half = merge::add_hooks("// mine\n", &hooks[..1]).unwrap().text;
         assert!(
             !is_accepted(&half)
                 && !is_accepted("// mine {}")

@@ -14,7 +14,7 @@ const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 pub(crate) struct FileSnapshot {
     /// The path with links resolved.
     pub(crate) real_path: PathBuf,
-    /// `None` if there is no file.
+    /// `None` if the file does not exist.
     pub(crate) text: Option<String>,
 }
 

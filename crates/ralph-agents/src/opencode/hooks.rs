@@ -47,7 +47,7 @@ impl HookProtocol for OpencodeHooks {
         HookOutput { stdout: format!("{object}\n"), exit_code: 0 }
     }
 
-    /// There is no transcript: the plugin reads the messages from OpenCode.
+    /// OpenCode has no transcript: the plugin reads the messages from OpenCode.
     fn parse_transcript_line(&self, _line: &[u8]) -> TranscriptLine {
         TranscriptLine::Unrelated
     }

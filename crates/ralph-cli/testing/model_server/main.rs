@@ -7,15 +7,11 @@
 //! can reach this server and nothing else.
 mod alone;
 mod answer;
-mod chat;
 mod dialect;
-mod gemini;
 mod http;
 mod judge;
 mod log;
-mod messages;
 mod reply;
-mod responses;
 mod script;
 mod side;
 mod tools;

@@ -15,7 +15,7 @@ pub enum CheckCommand {
 }
 
 impl CheckCommand {
-    /// Returns whether there is no command to run.
+    /// Returns whether the command is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {

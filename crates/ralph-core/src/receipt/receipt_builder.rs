@@ -112,7 +112,7 @@ mod tests {
     use crate::baseline::{BaselineProblem, BaselineStatus, BaselineTrial};
     use crate::evidence::{CheckEvidence, EvidenceKind};
     use crate::fact::ClaimFact;
-    use crate::step::test_builders::sample_seal;
+    use crate::step::tests::builders::sample_seal;
 
     fn run_started() -> Fact {
         Fact::RunStarted {

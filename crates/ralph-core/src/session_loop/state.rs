@@ -26,7 +26,7 @@ pub struct SessionLoop {
     pub prompt: String,
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
-    /// The files that must not change. `None` if there are no checks.
+    /// The files that must not change. `None` for a loop without checks.
     pub seal: Option<Seal>,
     pub machine: LoopState,
     /// Until then, the session may recover from an error by itself.
@@ -53,7 +53,7 @@ pub struct SessionLoopPlan {
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
     pub policy: Policy,
-    /// The result of sealing. `None` if there are no checks.
+    /// The result of sealing. `None` for a loop without checks.
     pub sealing: Option<SealingResult>,
 }
 

@@ -14,40 +14,7 @@ mod verifying;
 mod working;
 
 #[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod command_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod failure_tests;
-#[cfg(test)]
-mod preparing_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod random_walk_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod rate_limit_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod recovery_tests;
-#[cfg(test)]
-mod rejection_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod retry_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod session_tests;
-#[cfg(test)]
-mod stall_tests;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-pub(crate) mod test_builders;
-#[cfg(test)]
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod tests;
+pub(crate) mod tests;
 
 use alloc::string::String;
 use alloc::vec::Vec;

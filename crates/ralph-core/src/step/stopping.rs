@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::event::LoopTimer;
     use crate::policy::Policy;
-    use crate::step::test_builders::{LoopScenario, attempt_key, claiming_report, policy_with_checks};
+    use crate::step::tests::builders::{LoopScenario, attempt_key, claiming_report, policy_with_checks};
 
     // spec: L12
     #[test]

@@ -1,45 +1,40 @@
 //! Tasks: units of work with an id, a status and a definition of done. Fields are stored as written, so that an export
 //! equals the import. [`resolve_stage`] applies the defaults for one role.
 mod approval;
-mod approval_items;
-mod completion_spec;
+mod definition;
 mod dependency_graph;
 mod generation_prompt;
-mod method_name;
-mod missing_proof;
-mod resolve_stage;
 mod role;
-mod stage_prompt;
+mod stage;
 mod stuck_task;
 mod task_id;
-mod task_problem;
 mod task_status;
-mod timeout_spec;
-mod validate_task;
-mod verification_config;
+mod validation;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use approval::{Approval, TaskAuthor};
-pub use approval_items::{ApprovalItem, completion_terms, started_programs};
-pub use completion_spec::{CompletionSpec, RoleSpec};
+pub use approval::approval_items::{ApprovalItem, completion_terms, started_programs};
+pub use approval::task_approval::{Approval, TaskAuthor};
+pub use definition::completion_spec::{CompletionSpec, RoleSpec};
+pub use definition::method_name::MethodName;
+pub use definition::timeout_spec::TimeoutSpec;
+pub use definition::verification_config::{
+    ACCEPTANCE_PLACEHOLDER, CheckForSpec, OneOrMany, StageSpec, VerificationConfig,
+};
 pub use dependency_graph::{DependencyError, find_dependency_error, unmet_dependencies};
 pub use generation_prompt::{TaskGenerationPrompt, session_generation_prompt};
-pub use method_name::MethodName;
-pub use missing_proof::{MissingProof, find_missing_proof};
-pub use resolve_stage::{ProjectChecks, ResolvedStage, RoleRules, TemplateResolver, resolve_stage};
 pub use role::Role;
-pub use stage_prompt::StagePrompt;
+pub use stage::resolve_stage::{ProjectChecks, ResolvedStage, RoleRules, TemplateResolver, resolve_stage};
+pub use stage::stage_prompt::StagePrompt;
 pub use stuck_task::{AwaitedTask, stuck_reason};
 pub use task_id::{is_valid_id, to_slug};
-pub use task_problem::TaskProblem;
 pub use task_status::TaskStatus;
-pub use timeout_spec::TimeoutSpec;
-pub use validate_task::validate_task;
-pub use verification_config::{ACCEPTANCE_PLACEHOLDER, CheckForSpec, OneOrMany, StageSpec, VerificationConfig};
+pub use validation::missing_proof::{MissingProof, find_missing_proof};
+pub use validation::task_problem::TaskProblem;
+pub use validation::validate_task::validate_task;
 
 /// A task as written, and its status. Fields that are not written are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

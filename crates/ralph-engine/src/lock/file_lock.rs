@@ -1,4 +1,4 @@
-//! Takes a lock, and checks whether one is taken. There is no waiting for a lock: its holder may run for hours.
+//! Takes a lock, and checks whether one is taken. It never waits for a lock: the holder may run for hours.
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

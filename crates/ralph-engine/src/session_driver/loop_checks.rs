@@ -30,7 +30,7 @@ const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub enum CheckProgress {
     Complete(Evidence),
-    /// `done` checks have passed, and there is no time for the next one.
+    /// `done` checks have passed, and no time is left for the next one.
     OutOfTime {
         done: usize,
         total: usize,

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::git::run_git;
     use crate::git::testing::commit_all;
-    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
     use crate::worktree::{SnapshotKey, take_snapshot};
 
     fn accept_from_current_base(

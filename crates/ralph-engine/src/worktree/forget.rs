@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::git::run_git;
-    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
     use crate::worktree::{SnapshotKey, TaskWorktree, take_snapshot};
 
     fn list_ralph_refs(scene: &WorktreeFixture) -> String {

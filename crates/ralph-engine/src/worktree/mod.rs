@@ -2,13 +2,9 @@
 //! state is in the repository, as references and in git's list of work trees. Unmerged work is never deleted here.
 mod accept;
 mod create;
-#[cfg(test)]
-mod create_tests;
 mod error;
 mod forget;
 mod land;
-#[cfg(test)]
-mod land_tests;
 mod layout;
 mod obstacles;
 mod ref_names;
@@ -18,7 +14,7 @@ mod run_history;
 mod setup;
 mod snapshot;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 use std::path::PathBuf;
 

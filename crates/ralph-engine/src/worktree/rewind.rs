@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::git::run_git;
     use crate::git::testing::commit_all;
-    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
     use crate::worktree::{SnapshotKey, list_snapshots, take_snapshot};
 
     fn take_test_snapshot(scene: &WorktreeFixture, tree: &TaskWorktree, iteration: u32) -> AttemptSnapshot {

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::git::run_git;
     use crate::git::testing::commit_all;
-    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
 
     /// Simulates a run that changes, creates and removes a file, and commits some of that.
     fn simulate_run(scene: &WorktreeFixture) {

@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::git::{self, run_git};
-    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
 
     fn coder_attempt(iteration: u32, attempt: u32) -> SnapshotKey {
         SnapshotKey { stage: "coder".to_owned(), iteration, attempt }

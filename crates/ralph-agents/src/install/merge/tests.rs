@@ -1,4 +1,4 @@
-//! Every shape of settings that people write, and what must survive.
+//! Tests of adding hooks to settings and removing them, with every syntax that users write.
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::{Value, json};
 
@@ -17,27 +17,27 @@ fn hooks() -> [Hook; 2] {
     [Hook { event: "Stop", entry: entry() }, Hook { event: "UserPromptSubmit", entry: entry() }]
 }
 
-fn read(text: &str) -> Option<Value> {
-    Document::parse(skip_bom(text)).unwrap().root.as_ref().map(to_json)
+fn parse_settings(text: &str) -> Option<Value> {
+    SettingsDocument::parse(skip_bom(text)).unwrap().root.as_ref().map(to_json)
 }
 
-fn added(text: &str) -> Merged {
-    let merged = add(text, &hooks()).unwrap();
-    assert!(has(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
-    assert_eq!(undo(&merged.text, &merged.inserted).unwrap(), text, "{}", merged.text);
+fn add_and_verify(text: &str) -> MergedSettings {
+    let merged = add_hooks(text, &hooks()).unwrap();
+    assert!(has_exactly_hooks(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
+    assert_eq!(undo_insertions(&merged.text, &merged.inserted).unwrap(), text, "{}", merged.text);
     merged
 }
 
-/// Returns the text after our hooks came, somebody edited nothing, and they went by what they are.
-fn removed(merged: &Merged) -> String {
-    remove(&merged.text, &merged.made, is_ours).unwrap()
+/// Removes our hooks by their commands.
+fn remove_ours(merged: &MergedSettings) -> String {
+    remove_hooks(&merged.text, &merged.created, is_ours).unwrap()
 }
 
 // spec: H2
 #[test]
-fn hooks_are_put_behind_those_that_are_there_in_the_layout_of_the_file() {
+fn hooks_are_added_after_existing_ones_in_the_layout_of_the_file() {
     let text = "{\n    // mine\n    \"model\": \"x\", // best\n    \"hooks\": {\n        \"Stop\": [\n            {\"hooks\": []} // first\n        ]\n    }\n}\n";
-    insta::assert_snapshot!(added(text).text, @r#"
+    insta::assert_snapshot!(add_and_verify(text).text, @r#"
     {
         // mine
         "model": "x", // best
@@ -66,12 +66,12 @@ fn hooks_are_put_behind_those_that_are_there_in_the_layout_of_the_file() {
         }
     }
     "#);
-    assert_eq!(removed(&added(text)), text);
+    assert_eq!(remove_ours(&add_and_verify(text)), text);
 }
 
 // spec: H2
 #[test]
-fn empty_blank_and_crowded_files_come_back_as_they_were() {
+fn removing_the_inserted_text_restores_any_file() {
     let cases = [
         "",
         "\n",
@@ -93,13 +93,13 @@ fn empty_blank_and_crowded_files_come_back_as_they_were() {
         "{ // c\n}",
     ];
     for text in cases {
-        let merged = added(text);
-        let before = read(text).unwrap_or(json!({}));
+        let merged = add_and_verify(text);
+        let before = parse_settings(text).unwrap_or(json!({}));
         for (key, value) in before.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
-            assert_eq!(read(&merged.text).unwrap()[key], *value);
+            assert_eq!(parse_settings(&merged.text).unwrap()[key], *value);
         }
         if !text.contains("hooks") {
-            assert_eq!(read(&removed(&merged)).unwrap(), before, "{text:?}");
+            assert_eq!(parse_settings(&remove_ours(&merged)).unwrap(), before, "{text:?}");
         }
     }
 }
@@ -108,23 +108,23 @@ fn empty_blank_and_crowded_files_come_back_as_they_were() {
 #[test]
 fn a_file_on_one_line_stays_on_one_line() {
     let text = r#"{"a":1,"hooks":{"Stop":[{"hooks":[]}]}}"#;
-    let merged = added(text);
+    let merged = add_and_verify(text);
     assert!(!merged.text.contains('\n'), "{}", merged.text);
-    assert_eq!(removed(&merged), text);
+    assert_eq!(remove_ours(&merged), text);
 }
 
 // spec: H2
 #[test]
-fn after_somebody_has_edited_the_file_only_our_hooks_go() {
-    let merged = added("{\n  \"model\": \"x\"\n}\n").text;
+fn from_an_edited_file_only_our_hooks_are_removed() {
+    let merged = add_and_verify("{\n  \"model\": \"x\"\n}\n").text;
     let theirs = "{ \"type\": \"command\", \"command\": \"their own\" }";
     let edited = merged.replacen("\"hooks\": [", &format!("\"hooks\": [\n {theirs}, // ours is next\n"), 1);
     let edited = edited.replace("\"model\": \"x\"", "\"model\": \"y\", // changed");
-    let made = Made { hooks: true, events: vec!["Stop".to_owned(), "UserPromptSubmit".to_owned()] };
-    let left = remove(&edited, &made, is_ours).unwrap();
+    let created = CreatedMembers { hooks: true, events: vec!["Stop".to_owned(), "UserPromptSubmit".to_owned()] };
+    let left = remove_hooks(&edited, &created, is_ours).unwrap();
     assert!(!left.contains("ralph") && left.contains("// ours is next") && left.contains("// changed"), "{left}");
     assert_eq!(
-        read(&left).unwrap(),
+        parse_settings(&left).unwrap(),
         json!({"model": "y", "hooks": {"Stop": [{"hooks": [
         {"type": "command", "command": "their own"}]}]}})
     );
@@ -132,27 +132,30 @@ fn after_somebody_has_edited_the_file_only_our_hooks_go() {
 
 // spec: H2
 #[test]
-fn lists_that_were_there_before_us_stay_when_they_are_empty_again() {
-    let merged = add("{\"hooks\": {\"Stop\": []}}", &hooks()).unwrap();
-    assert_eq!(merged.made, Made { hooks: false, events: vec!["UserPromptSubmit".to_owned()] });
-    let left = remove(&format!("{} ", merged.text), &merged.made, is_ours).unwrap();
-    assert_eq!(read(&left).unwrap(), json!({"hooks": {"Stop": []}}));
+fn a_list_that_existed_before_the_installation_is_kept_when_it_is_empty_again() {
+    let merged = add_hooks("{\"hooks\": {\"Stop\": []}}", &hooks()).unwrap();
+    assert_eq!(merged.created, CreatedMembers { hooks: false, events: vec!["UserPromptSubmit".to_owned()] });
+    let left = remove_hooks(&format!("{} ", merged.text), &merged.created, is_ours).unwrap();
+    assert_eq!(parse_settings(&left).unwrap(), json!({"hooks": {"Stop": []}}));
 }
 
 // spec: H2
 #[test]
-fn an_older_hook_of_ours_is_not_taken_for_the_new_one() {
+fn a_hook_of_an_older_ralph_is_not_mistaken_for_the_new_one() {
     let old = [Hook { event: "Stop", entry: group("/old/ralph hook host") }];
-    let text = add("{}", &old).unwrap().text;
+    let text = add_hooks("{}", &old).unwrap().text;
     let any_ralph = |command: &str| command.ends_with("ralph hook host");
-    assert!(has(&text, &old, any_ralph).unwrap());
-    assert!(!has(&text, &hooks()[..1], any_ralph).unwrap());
-    assert!(!has(&add(&text, &hooks()[..1]).unwrap().text, &hooks()[..1], any_ralph).unwrap(), "one too many");
+    assert!(has_exactly_hooks(&text, &old, any_ralph).unwrap());
+    assert!(!has_exactly_hooks(&text, &hooks()[..1], any_ralph).unwrap());
+    assert!(
+        !has_exactly_hooks(&add_hooks(&text, &hooks()[..1]).unwrap().text, &hooks()[..1], any_ralph).unwrap(),
+        "one too many"
+    );
 }
 
 // spec: H2
 #[test]
-fn what_is_not_understood_is_refused_with_its_place() {
+fn malformed_settings_are_refused_with_line_and_column() {
     let deep = "[".repeat(10_000);
     let cases = [
         ("{", "line 1, column 1: unterminated object"),
@@ -175,8 +178,8 @@ fn what_is_not_understood_is_refused_with_its_place() {
         ("{\"hooks\": {}, \"hooks\": {}}", "line 1, column 15: \"hooks\" is there twice"),
         (&deep, "line 1, column 513: maximum nesting depth exceeded"),
     ];
-    for (text, said) in cases {
-        assert_eq!(add(text, &hooks()).unwrap_err().to_string(), said, "{text:?}");
+    for (text, message) in cases {
+        assert_eq!(add_hooks(text, &hooks()).unwrap_err().to_string(), message, "{text:?}");
     }
 }
 
@@ -239,31 +242,31 @@ fn settings() -> impl Strategy<Value = String> {
     (gap(), object_of(members), gap()).prop_map(|(before, root, after)| format!("{before}{root}{after}"))
 }
 
-/// Returns what every comment says.
-fn said(text: &str) -> Vec<String> {
-    let document = Document::parse(text).unwrap();
+/// Returns the text of every comment.
+fn comments_of(text: &str) -> Vec<String> {
+    let document = SettingsDocument::parse(text).unwrap();
     document.comments_in(0..text.len()).map(|comment| comment.text(text).to_owned()).collect()
 }
 
 proptest! {
     // spec: H2
     #[test]
-    fn whatever_the_file_looks_like_it_comes_back_and_nothing_of_others_is_lost(text in settings()) {
-        let merged = add(&text, &hooks()).unwrap();
-        prop_assert!(has(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
-        prop_assert_eq!(undo(&merged.text, &merged.inserted).unwrap(), text.clone());
-        let left = remove(&merged.text, &merged.made, is_ours).unwrap();
-        prop_assert_eq!(read(&left), read(&text), "{}", left);
-        prop_assert_eq!(said(&merged.text), said(&text));
-        prop_assert_eq!(said(&left), said(&text));
+    fn removing_our_hooks_restores_random_settings_and_keeps_hooks_of_others(text in settings()) {
+        let merged = add_hooks(&text, &hooks()).unwrap();
+        prop_assert!(has_exactly_hooks(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
+        prop_assert_eq!(undo_insertions(&merged.text, &merged.inserted).unwrap(), text.clone());
+        let left = remove_hooks(&merged.text, &merged.created, is_ours).unwrap();
+        prop_assert_eq!(parse_settings(&left), parse_settings(&text), "{}", left);
+        prop_assert_eq!(comments_of(&merged.text), comments_of(&text));
+        prop_assert_eq!(comments_of(&left), comments_of(&text));
     }
 
     // spec: H2
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,40}", junk in "[\\[\\]{}\":,/*a1 \n]{0,40}") {
+    fn arbitrary_text_never_panics(text in ".{0,40}", junk in "[\\[\\]{}\":,/*a1 \n]{0,40}") {
         for text in [text, junk] {
-            if let Ok(merged) = add(&text, &hooks()) {
-                prop_assert_eq!(undo(&merged.text, &merged.inserted).unwrap(), text);
+            if let Ok(merged) = add_hooks(&text, &hooks()) {
+                prop_assert_eq!(undo_insertions(&merged.text, &merged.inserted).unwrap(), text);
             }
         }
     }

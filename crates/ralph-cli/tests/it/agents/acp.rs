@@ -36,7 +36,7 @@ fn a_false_claim_is_rejected_and_the_session_continues_until_verified() {
     let answer = run(&project, steps).args(["--check", "grep -q yes done.txt"]).output().expect(0);
     let verdicts: Vec<Value> = answer.events_named("verdict").iter().map(|event| event["verdict"].clone()).collect();
     assert_eq!(verdicts, ["rejected", "accepted"]);
-    assert_eq!(result(&answer)["session"], "talk-1", "the second start goes on with the first session");
+    assert_eq!(result(&answer)["session"], "talk-1", "the second start continues the first session");
     let greeting = ["initialize", "session/new", "session/prompt"];
     let again = ["initialize", "session/resume", "session/prompt"];
     assert_eq!(methods(&project), [greeting, again].concat());
@@ -88,7 +88,7 @@ fn a_lost_session_and_an_agent_without_sessions_start_a_new_session() {
     assert_eq!(answer.finished()["iterations"], 2);
     let project = Project::new();
     run(&project, "offers nothing\nsay More.\n---\noffers nothing\nsay Done. {promise}\n").output().expect(0);
-    assert_eq!(project.starts().len(), 2, "nobody tries to go on with a session that cannot be gone on with");
+    assert_eq!(project.starts().len(), 2, "a session that cannot be resumed is not resumed");
     assert_eq!(methods(&project).iter().filter(|method| *method == "session/new").count(), 2);
 }
 

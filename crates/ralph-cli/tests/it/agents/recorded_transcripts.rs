@@ -120,7 +120,7 @@ fn the_loop_reads_the_other_agents_recordings_as_they_are_parsed() {
     for (agent, least) in [("opencode", 15), ("cline", 14), ("goose", 8)] {
         assert!(replay_recording(agent, agent, least) > 1, "{agent}");
     }
-    assert_eq!(replay_recording("amp", "amp", 2), 0, "nobody was logged in");
+    assert_eq!(replay_recording("amp", "amp", 2), 0, "the agent was not logged in");
 }
 
 // spec: A1, A8, S4

@@ -42,7 +42,7 @@ fn usage_file_exists(project: &Project) -> bool {
 
 // spec: A5, L8, L10
 #[test]
-fn an_iteration_used_the_growth_of_the_file_and_the_file_is_removed() {
+fn the_tokens_of_an_iteration_are_the_increase_in_the_usage_file_which_is_then_removed() {
     let project = Project::new();
     let answer = run(&project, &[r#"tokens 100 7 > "$1""#, r#"tokens 300 21 > "$1""#]);
     assert_eq!(tokens(&answer), [json!([100, 7]), json!([200, 14])], "{}", answer.stdout);

@@ -166,7 +166,7 @@ fn the_filters_of_a_classic_file_find_the_agent_s_own_text() {
 
 // spec: G2, L7
 #[test]
-fn time_outs_come_from_the_configuration() {
+fn timeouts_come_from_the_configuration() {
     let project = Project::new();
     let text = format!("{}limits: {{idle_timeout: 200ms, grace: 100ms}}\n", scripted("hang, '600'"));
     file(&project, ".ralph/config.yaml", text);
@@ -247,7 +247,7 @@ fn a_program_with_a_slash_is_relative_to_the_project_s_root() {
 
 // spec: A2
 #[test]
-fn flags_change_the_agent_that_is_finally_chosen() {
+fn flags_apply_to_the_chosen_agent_and_an_invalid_filter_is_reported_with_its_origin() {
     let project = Project::new();
     file(&project, ".ralph/config.yaml", scripted("work"));
     let call = run(&project).args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg", "complete"]);

@@ -51,7 +51,7 @@ fn a_healthy_machine_is_reported_with_versions_logins_and_recordings() {
     fs::write(project.home().join(".claude/.credentials.json"), "{}").unwrap();
     let answer = doctor(&project, &programs, &[]).output().expect(0);
     assert_eq!(finding(&agent(&answer, "claude"), "login")["status"], "good");
-    assert_eq!(finding(&agent(&answer, "gemini"), "program")["status"], "note", "nobody needs it");
+    assert_eq!(finding(&agent(&answer, "gemini"), "program")["status"], "note", "no run uses it");
     for check in ["git", "state", "folder", "disk", "settings"] {
         assert_ne!(finding(&answer.json(), check), Value::Null, "{check}: {}", answer.stdout);
     }

@@ -26,7 +26,7 @@ fn path_with_programs(project: &Project, programs: &[&str]) -> String {
 
 // spec: U2
 #[test]
-fn detected_values_are_not_asked_for_and_every_written_file_is_shown() {
+fn init_uses_detected_values_and_its_files_match_the_snapshots() {
     let project = Project::new();
     project.write("Cargo.toml", "[package]\nname = \"x\"\n");
     let path = path_with_programs(&project, &["claude", "cargo"]);

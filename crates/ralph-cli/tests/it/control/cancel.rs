@@ -205,7 +205,7 @@ fn a_request_survives_the_ralph_that_should_have_handled_it() {
     running.signal(Signal::KILL);
     running.wait_without_invariants();
     project.ralph(["resume", &id]).output().expect(9);
-    assert_eq!(project.starts().len(), 1, "the agent is not started for somebody who cancelled");
+    assert_eq!(project.starts().len(), 1, "no agent is started after a cancel");
 }
 
 // spec: L11
@@ -285,7 +285,7 @@ fn an_idle_task_is_cancelled_at_once_and_a_finished_one_is_not() {
 /// Stops ralph with SIGSTOP and waits until it is stopped.
 fn stop(running: &Running<'_>) {
     running.signal(Signal::STOP);
-    wait_until("ralph stands", || state_of(running.pid()) == Some('T'));
+    wait_until("ralph is stopped", || state_of(running.pid()) == Some('T'));
 }
 
 // spec: L11

@@ -68,7 +68,7 @@ fn an_immediate_pause_stops_the_agent_and_its_iteration_is_repeated() {
     project.wait_for("at-1");
     let told = beside(&project, &["pause", &id, "--now"]).expect(0);
     assert_eq!(told.stdout, format!("Paused Ralph loop for {} at iteration 1/10\n", short(&id)));
-    assert!(project.processes_of_runs().is_empty(), "nobody is at work");
+    assert!(project.processes_of_runs().is_empty(), "no process is left");
     beside(&project, &["resume", &id]).expect(0);
     let answer = running.wait().expect(0);
     let attempts = answer.events_named("attempt.started");

@@ -88,7 +88,7 @@ fn a_paused_task_whose_worker_was_killed_stays_paused_for_the_next_worker() {
     assert!(told.contains("    died; ralph work resumes it\n"), "{told}");
     let working = coder_only_worker(&project).start();
     wait_until("it is paused again", || status_of(&project, "T-1") == "paused");
-    assert_eq!(starts(&project).len(), 1, "nobody works in a pause");
+    assert_eq!(starts(&project).len(), 1, "no agent works during a pause");
     beside(&project, &["resume", "T-1"]).expect(0);
     working.wait().expect(0);
     assert!(has_status(&project, "T-1", "done"));

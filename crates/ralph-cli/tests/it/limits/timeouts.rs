@@ -69,7 +69,7 @@ fn an_agent_that_cleans_up_within_the_grace_is_not_killed() {
 // fault: 26
 // spec: L7
 #[test]
-fn silence_has_its_own_timeout_and_reason() {
+fn a_silent_agent_is_stopped_at_its_idle_timeout_with_the_reason() {
     let project = Project::new();
     let limits = ["--idle-timeout", "1s", "--max-iterations", "1"];
     let answer = project.run(&["silent-hang"]).args(limits).output().expect(3);
@@ -204,7 +204,7 @@ fn a_check_that_takes_too_long_is_killed_and_the_claim_is_rejected() {
 
 // spec: V2, X6
 #[test]
-fn the_flag_overrides_the_timeout_of_a_configured_check_and_does_not_trust_it() {
+fn the_flag_overrides_the_timeout_of_a_configured_check_and_does_not_approve_it() {
     let project = Project::new();
     std::fs::create_dir(project.root().join(".ralph")).unwrap();
     project.write(".ralph/config.yaml", "checks: [{command: sleep 600, timeout: 1h}]\n");

@@ -33,7 +33,7 @@ fn runs_are_listed_with_their_id_and_status() {
     assert_eq!(runs[1]["id"], finished["run"]);
     let text = project.ralph(["runs"]).output().expect(0).stdout;
     assert_eq!(text.lines().count(), 2);
-    assert!(!text.contains('\u{1b}'), "no colours where nobody sees them");
+    assert!(!text.contains('\u{1b}'), "no colours without a terminal");
 }
 
 // spec: U1

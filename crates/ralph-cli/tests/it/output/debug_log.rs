@@ -29,7 +29,7 @@ fn a_level_hides_what_is_below_it_and_an_unknown_one_is_refused() {
 
 // spec: O1, X3
 #[test]
-fn nothing_that_users_agents_or_checks_say_is_traced() {
+fn output_arguments_and_variables_are_not_in_the_debug_log() {
     let project = Project::new();
     let agent = format!("echo {SECRET}; echo {SECRET} >&2; echo {SECRET} >> \"$NOTES_FILE\"");
     let call = project.run_shell(&agent).args(["--check", &format!("echo {SECRET}"), "--max-iterations", "2"]);

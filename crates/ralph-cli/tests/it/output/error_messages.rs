@@ -221,7 +221,7 @@ fn a_database_of_a_newer_version_is_refused_and_not_touched() {
 
 // spec: C8
 #[test]
-fn a_prompt_that_can_be_read_only_once_is_kept() {
+fn a_prompt_from_stdin_is_the_same_in_every_iteration() {
     let project = Project::new();
     let call = project.ralph(["run", "@/dev/stdin", "--agent", "text", "--agent-cmd", FAKE_AGENT, "--json"]);
     let call = call.args(["--agent-arg=work", "--max-iterations", "2"]).input("do this long thing, please");

@@ -51,7 +51,7 @@ fn all_iterations_together_stay_within_the_limit_and_the_last_one_has_a_log_too(
 
 // spec: D5, G1
 #[test]
-fn the_limit_comes_from_the_configuration_as_well_and_nonsense_is_refused() {
+fn the_log_limit_can_be_configured_and_an_invalid_one_is_refused() {
     let project = Project::new();
     fs::create_dir(project.root().join(".ralph")).unwrap();
     fs::write(project.root().join(".ralph/config.yaml"), "limits: {log_limit: 1M}\n").unwrap();

@@ -52,7 +52,7 @@ fn the_secret_is_not_in_the_output_for_people() {
 // fault: 84
 // spec: X3, A4
 #[test]
-fn records_without_their_secrets_are_still_records() {
+fn log_records_are_valid_json_after_their_secrets_were_hidden() {
     let project = Project::new();
     project.run_claude(&["claude-leak-secret"]).output().expect(0);
     let log = text(&project.log("iteration-001.ndjson"));
@@ -133,7 +133,7 @@ fn environment_values_in_the_configuration_are_secrets_too() {
 
 // spec: X3, D1
 #[test]
-fn a_secret_that_is_spelled_like_our_own_words_does_not_spoil_the_records() {
+fn a_secret_that_equals_a_word_of_the_journal_does_not_corrupt_it() {
     let project = Project::new();
     let words = ["iteration", "completed", "run.finished", "max_iterations", "accepted", "exit_code"];
     let call = words
@@ -216,7 +216,7 @@ fn a_placeholder_for_a_secret_is_never_started_as_a_command() {
 }
 
 #[test]
-fn the_scan_for_the_secret_finds_it() {
+fn the_secret_scan_finds_plain_and_base64_text() {
     assert!(find_secret(format!("a{CANARY}b").as_bytes()).is_some());
     assert!(find_secret(b"x Y2FuYXJ5LTVlY3JldC0wZi1ldmVyeS10ZTV0 y").is_some());
     assert!(find_secret(b"nothing").is_none());

@@ -89,7 +89,7 @@ fn runs_are_added_up_by_agent_model_task_spec_and_iteration() {
     let known: Vec<&Value> =
         models["groups"].as_array().unwrap().iter().filter(|group| !group["key"].is_null()).collect();
     assert_eq!(stats_text(known[0]), [json!(3), json!(1), json!(1), json!(0.06), json!(0), json!(1)], "{models}");
-    assert_eq!(stats_text(group(&models, "none"))[..1], [json!(1)], "a model that nobody named");
+    assert_eq!(stats_text(group(&models, "none"))[..1], [json!(1)], "a run without a named model");
     assert_eq!(group(&by("agent"), "text")["runs"], 4);
     let tasks = by("task");
     assert_eq!(group(&tasks, "T-1")["cost_usd"], 0.04, "{tasks}");

@@ -63,7 +63,7 @@ fn fits_terminal(row: &str, columns: u16) -> bool {
 
 // spec: U1
 #[test]
-fn the_echo_of_ctrl_c_is_in_the_row_that_is_removed() {
+fn the_echo_of_ctrl_c_fits_into_the_progress_row() {
     let project = Project::new();
     let mut terminal = Terminal::start_with(project.run_on("do it", &["hang", "60"]).command(), 60);
     terminal.wait_for("iteration 1/10 ·");

@@ -203,10 +203,10 @@ fn a_signal_during_the_wait_for_a_retry_ends_the_run_without_another_start() {
 /// Stops ralph by Ctrl-Z and waits until it and its processes are stopped.
 pub fn suspend(project: &Project, running: &Running<'_>) {
     running.signal(Signal::TSTP);
-    wait_until("ralph stands still", || state_of(running.pid()) == Some('T'));
+    wait_until("ralph is stopped", || state_of(running.pid()) == Some('T'));
     // A shell that was stopped while its new child was, before that became a program, waits for it in the kernel.
     let all_still = || project.processes_of_runs().iter().all(|process| matches!(process.state, 'T' | 'D'));
-    wait_until("agents and checks stand still", all_still);
+    wait_until("agents and checks are stopped", all_still);
 }
 
 // fault: 18

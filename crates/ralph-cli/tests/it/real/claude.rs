@@ -78,7 +78,7 @@ sessions!(SESSION);
 
 // spec: A10, H2
 #[test]
-fn the_plugin_is_valid_and_does_the_same() {
+fn the_plugin_is_valid_and_runs_a_loop_in_a_session() {
     let fixture = Fixture::new(&CLAUDE, greeting);
     let plugin = fixture.project.outside("plugin").display().to_string();
     fixture.ralph(&["install", "claude", "--plugin", &plugin]).output().expect(0);

@@ -54,7 +54,7 @@ tests!(CODEX: a_false_claim_is_rejected_and_real_work_is_verified, an_invalid_ke
 /// The server asks it to retry in ten minutes, and it is silent meanwhile: a rate limit, not a timeout.
 // spec: A10, L6, L7
 #[test]
-fn an_agent_that_is_silent_after_a_refusal_is_waited_for() {
+fn a_rate_limited_agent_that_stays_silent_is_stopped_and_the_run_waits() {
     let fixture = Fixture::new(
         &CODEX,
         |project| json!([{"refuse": {"status": 429, "retry_after": 600, "until": project.outside("open")}}, {"say": DONE}]),
@@ -98,7 +98,7 @@ fn thread(answer: &CallOutput) -> String {
 
 // spec: A10, H2
 #[test]
-fn untrusted_hooks_do_nothing() {
+fn codex_does_not_run_untrusted_hooks() {
     let fixture = Fixture::new(&CODEX, greeting);
     fixture.ralph(&["install", "codex"]).output().expect(0);
     let args = words(&["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]);

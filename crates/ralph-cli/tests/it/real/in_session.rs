@@ -103,7 +103,7 @@ pub fn a_project_s_hooks_find_ralph_on_the_path_and_are_silent_without_it(host: 
     };
     let fixture = shared();
     let other = host.begin(&fixture, "Say hello.");
-    assert_eq!(fixture.server.asked().len(), 1, "nobody asked it to go on");
+    assert_eq!(fixture.server.asked().len(), 1, "it was not continued");
     assert_eq!(status(&fixture, &other), Value::Null);
     let fixture = shared();
     fixture.link_ralph();
@@ -122,7 +122,7 @@ pub fn a_session_beside_a_loop_is_not_affected_and_a_cancelled_loop_has_ended(ho
     };
     start("another-session");
     let id = host.begin(&fixture, "Say hello.");
-    assert_eq!(fixture.server.asked().len(), 1, "nobody asked it to go on");
+    assert_eq!(fixture.server.asked().len(), 1, "it was not continued");
     start(&id);
     // Some answer the command without the model, and one of them calls that a failure.
     host.resume(&fixture, &id, &host.command("cancel-ralph"));

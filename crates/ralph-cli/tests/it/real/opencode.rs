@@ -40,7 +40,7 @@ tests!(OPENCODE: a_false_claim_is_rejected_and_real_work_is_verified, an_invalid
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_is_replaced_by_a_new_one,
     a_long_rate_limit_is_waited_for, an_agent_that_only_retries_requests_is_stopped);
 
-/// Its plugin works where the program goes on after a turn, and a home without a registry must not hold it up.
+/// Its plugin works where the program continues after a turn, and a home without a registry must not hold it up.
 fn serve(fixture: &Fixture) -> (Running<'_>, String) {
     let call = fixture.session(&words(&["serve", "--port", "0"]));
     let call = call.env("npm_config_registry", fixture.server.url()).env("npm_config_fetch_retries", "0");

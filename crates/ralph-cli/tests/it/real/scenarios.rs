@@ -218,8 +218,8 @@ pub fn a_daily_limit_is_waited_for(agent: &'static AgentSpec) {
     waits_for_a_limit(agent, &json!({"resets_at": 0}));
 }
 
-/// The model is limited for ever, and the agent would go on asking: it is stopped by our rule, and what it was refused
-/// for is waited for.
+/// The model is limited for ever and the agent would retry for ever: ralph stops it and waits for the end of the rate
+/// limit.
 // spec: A10, L6, L7
 pub fn an_agent_that_only_retries_requests_is_stopped(agent: &'static AgentSpec) {
     let fixture = Fixture::new(agent, |project| limited_until(&json!({}), project));

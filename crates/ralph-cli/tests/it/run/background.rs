@@ -26,7 +26,7 @@ fn a_detached_run_survives_its_terminal() {
     let run = BackgroundRun::from_receipt(&receipt);
     project.wait_for("ready");
     terminal.close();
-    assert!(is_alive(run.pid), "the terminal is closed, and it goes on");
+    assert!(is_alive(run.pid), "the run continues after the terminal was closed");
     std::fs::write(&go, "").unwrap();
     assert_eq!(run.wait_and_show(&project)["outcome"], "completed");
     let log = String::from_utf8(project.log("detached.log")).unwrap();
@@ -54,7 +54,7 @@ fn without_detach_a_closed_terminal_stops_the_run_gracefully() {
 // fault: 17
 // spec: L15
 #[test]
-fn nohup_means_that_a_closed_terminal_stops_nothing() {
+fn with_nohup_a_closed_terminal_does_not_stop_the_run() {
     let project = Project::new();
     let go = project.outside("go");
     let mut call = project.run_on("do the work", &["wait-file", go.to_str().unwrap()]).command();

@@ -130,7 +130,7 @@ fn after_a_kill_between_the_record_of_completion_and_its_announcement_the_result
 
 // spec: L13
 #[test]
-fn a_run_that_ended_otherwise_repeats_its_exit_code_too() {
+fn resuming_an_exhausted_run_repeats_its_exit_code() {
     let project = Project::new();
     project.run(&["work"]).args(["--max-iterations", "1"]).output().expect(3);
     resume(&project).output().expect(3);
@@ -165,7 +165,7 @@ fn a_run_ended_by_ctrl_c_says_how_to_resume_and_resumes_at_the_interrupted_itera
 // spec: L13, L12
 // fault: 14, 16
 #[test]
-fn checks_and_pauses_interrupted_by_a_signal_are_resumed() {
+fn checks_and_retry_waits_interrupted_by_a_signal_are_resumed() {
     let project = Project::new();
     let check = "touch ../checking; test -e ../go || sleep 600";
     let running = project.run(&["complete"]).args(["--check", check]).start();
@@ -174,7 +174,7 @@ fn checks_and_pauses_interrupted_by_a_signal_are_resumed() {
     running.wait().expect(143);
     fs::write(project.outside("go"), "").unwrap();
     resume(&project).output().expect(0);
-    assert_eq!(project.starts().len(), 1, "the claim stands");
+    assert_eq!(project.starts().len(), 1, "the claim is kept");
 
     let project = Project::new();
     let script = project.script("exit 1\n---\ntext {promise}\n");
@@ -261,7 +261,7 @@ fn a_run_can_be_resumed_from_any_folder() {
 
 // spec: L13, U1
 #[test]
-fn an_id_that_a_script_left_empty_means_no_run() {
+fn an_empty_run_id_is_a_usage_error() {
     let project = Project::new();
     project.run(&["work"]).args(["--max-iterations", "1"]).output().expect(3);
     for command in ["resume", "show", "attach", "events", "export"] {

@@ -45,7 +45,7 @@ fn an_invalid_call_is_answered_in_the_format_of_each_host() {
             (vec!["hook", host, "--seconds", "soon"], "'soon'"),
         ] {
             let (answer, complaint) = hook_reply(project.ralph(&bad), &stop("s", "<promise>DONE</promise>"));
-            assert_eq!(failure_message(host, &answer), "", "nobody has a loop: {bad:?}");
+            assert_eq!(failure_message(host, &answer), "", "no session has a loop: {bad:?}");
             assert!(complaint.contains(reason), "{complaint}");
             project.ralph(begin).output().expect(0);
             let before = status(&project, "s");

@@ -305,7 +305,7 @@ fn a_state_file_changed_by_others_is_neither_used_nor_deleted() {
 // spec: H5
 // fault: 116
 #[test]
-fn an_agent_that_never_claims_is_released_after_our_own_maximum() {
+fn a_session_that_never_claims_may_stop_after_the_maximum_of_iterations() {
     let project = Project::new();
     start(&project, "s", &["--max-iterations", "3"]).output().expect(0);
     for _ in 0..2 {

@@ -96,7 +96,7 @@ fn gemini_is_read_from_its_transcript_because_its_event_repeats_old_messages() {
 
 // spec: H1
 #[test]
-fn gemini_shows_prompts_before_the_agent_sees_them() {
+fn a_prompt_that_gemini_reports_starts_or_cancels_a_loop() {
     let project = Project::new();
     let says = |prompt: &str| {
         let event =
@@ -137,7 +137,7 @@ fn qwen_repeats_old_messages_and_only_new_ones_count() {
 
 // spec: H6
 #[test]
-fn qwen_overrides_the_last_continuation_of_its_cap_and_the_one_before_warns() {
+fn qwen_is_warned_with_the_last_continuation_below_its_cap() {
     let turns = |cap: &str, most: i32| -> Vec<bool> {
         let project = Project::new();
         begin(&project, "qwen", &[]);

@@ -312,7 +312,7 @@ fn a_passed_check_is_reused_only_for_the_same_files_of_the_same_loop_if_enabled(
     project.git(&["init", "--quiet", "inner"]);
     one_of_two_has_passed(&project, "grep -q good inner/file");
     project.write("inner/file", "bad");
-    assert!(!is_complete_now(&project), "nobody sees whether a repository within has changed");
+    assert!(!is_complete_now(&project), "changes in a nested repository are not visible");
 }
 
 // spec: H6

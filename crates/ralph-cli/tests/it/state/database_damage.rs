@@ -69,7 +69,7 @@ fn a_damaged_database_is_copied_once_for_inspection() {
 
 // fault: 59
 #[test]
-fn starting_anew_works_as_the_hint_says() {
+fn after_a_damaged_state_was_moved_away_a_new_run_starts() {
     let project = project_with_runs();
     File::create(database(&project)).unwrap();
     fs::rename(project.state(), project.root().join(".ralph/state.damaged")).unwrap();

@@ -94,7 +94,7 @@ fn a_run_without_its_folder_is_deleted_too_unless_it_is_active() {
     };
     let gone = project.ralph(AT_ONCE).args(["--all"]).start().wait_without_invariants().expect(0);
     assert!(gone.stdout.contains("removed 1 run: 0 bytes"), "{}", gone.stdout);
-    assert_eq!(listed(), 1, "the other one goes on");
+    assert_eq!(listed(), 1, "the other one is active");
     running.signal(Signal::KILL);
     running.wait_without_invariants();
     wait_until("the agent is gone", || project.processes_of_runs().is_empty());
@@ -137,7 +137,7 @@ fn logs_left_in_parts_by_a_killed_ralph_are_joined() {
     running.wait_without_invariants();
     wait_until("the agent is gone", || project.processes_of_runs().is_empty());
     let left = pieces();
-    assert!(left >= 8, "one may just have been thrown away, and nobody has put them together: {left}");
+    assert!(left >= 8, "one may just have been removed, and the parts are not joined yet: {left}");
     let planned = project.ralph(["gc", "--dry-run", "--json"]).output().expect(0).json();
     assert_eq!((&planned["joined_logs"], pieces()), (&1.into(), left));
     let done = project.ralph(["gc"]).output().expect(0).stdout;

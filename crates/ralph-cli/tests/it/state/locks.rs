@@ -158,7 +158,7 @@ fn an_engine_that_was_taken_over_kills_its_agent_records_nothing_and_reports_it(
     let project = Project::new();
     let running = long_run(&project);
     running.signal(Signal::STOP);
-    wait_until("it stands still", || state_of(running.pid()) == Some('T'));
+    wait_until("ralph is stopped", || state_of(running.pid()) == Some('T'));
     let run = fs::read_dir(project.state().join("runs")).unwrap().next().unwrap().unwrap().path();
     for lock in [project.state().join("lock"), run.join("lock")] {
         fs::remove_file(lock).unwrap();

@@ -117,7 +117,7 @@ fn a_log_that_is_a_link_is_not_written_and_the_run_continues_with_a_warning() {
 
 // fault: 62
 #[test]
-fn a_home_that_the_user_keeps_elsewhere_works_and_one_from_the_repository_is_refused() {
+fn a_linked_home_works_unless_the_link_is_part_of_the_repository() {
     let project = Project::new();
     let dotfiles = project.outside("dotfiles");
     fs::create_dir(&dotfiles).unwrap();

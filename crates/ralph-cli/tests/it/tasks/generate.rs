@@ -167,7 +167,7 @@ fn a_generating_run_that_was_killed_is_resumed_and_its_tasks_are_imported() {
 
 // spec: T8
 #[test]
-fn the_home_of_a_subfolder_gets_the_tasks() {
+fn generated_tasks_are_stored_in_the_home_of_the_current_subfolder() {
     let project = with_spec();
     let below = project.root().join("sub");
     fs::create_dir_all(below.join(".ralph")).unwrap();
@@ -306,7 +306,7 @@ fn a_task_that_an_agent_weakened_waits_for_approval() {
 // spec: T8, T1
 // fault: 76
 #[test]
-fn an_agent_cannot_set_the_status_of_a_task() {
+fn an_agent_can_neither_set_the_status_of_a_task_nor_delete_it() {
     let project = Project::new();
     for id in ["T-1", "T-2"] {
         task(&project, &["create", id, "s", "Mine", "--outcome", "o", "--acceptance", "a"]).expect(0);

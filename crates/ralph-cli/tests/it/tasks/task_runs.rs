@@ -77,7 +77,7 @@ fn the_duty_of_each_role_can_be_switched_off() {
 
 // spec: V13
 #[test]
-fn a_tester_without_a_command_behind_it_gets_a_note() {
+fn a_tester_whose_claim_is_backed_by_no_check_gets_a_note() {
     let tester = ("tester", "TESTS_PASSED");
     let note = "no external check backs the tester's claim";
     let notes = |key| journal_with_duty(key, tester, "Fine.").events_named("run.sealed")[0]["notes"].clone();
@@ -112,7 +112,7 @@ fn a_stage_run_out_of_order_does_not_change_the_task() {
         (shown(&project)["status"].clone(), answer.stderr)
     };
     let (status, said) = pass("tester", "TESTS_PASSED");
-    assert_eq!(status, "todo", "nobody has written anything yet");
+    assert_eq!(status, "todo", "no work was done yet");
     let words = "warning: task T-1 is todo, so it is not the turn of the tester: whatever the result of this stage, the task stays todo";
     assert!(said.contains(words), "{said}");
     let (status, said) = pass("coder", "AUTH_DONE");
@@ -122,7 +122,7 @@ fn a_stage_run_out_of_order_does_not_change_the_task() {
     assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing");
     assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing", "once more changes nothing");
     assert_eq!(pass("tester", "TESTS_PASSED").0, "qa");
-    assert_eq!(pass("coder", "AUTH_DONE").0, "reviewing", "what is changed is looked at again");
+    assert_eq!(pass("coder", "AUTH_DONE").0, "reviewing", "changed work is reviewed again");
 }
 
 // spec: T1
@@ -172,7 +172,7 @@ fn a_task_shows_each_criterion_with_verdict_reason_duration_and_output() {
     scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
     let shown = shown(&project);
     assert_eq!((&shown["status"], &shown["iteration"]), (&json!("reviewing"), &json!(2)));
-    assert_eq!(shown["metadata"]["ralph"], Value::Null, "nobody is at work");
+    assert_eq!(shown["metadata"]["ralph"], Value::Null, "no run is active");
     let runs = shown["runs"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[0]["role"], &runs[0]["kind"]), (1, &json!("coder"), &json!("task")));
     let check = &runs[0]["iterations"][0]["checks"][0];
@@ -219,7 +219,7 @@ fn a_judging_role_sends_the_work_back_and_the_next_coder_gets_the_reason() {
 
 // spec: T1
 #[test]
-fn an_unsuccessful_stage_returns_the_task() {
+fn an_exhausted_stage_returns_the_task_and_a_blocked_one_blocks_it() {
     let project = checked();
     stage(&project, "coder", &["work"]).args(["--max-iterations", "2"]).output().expect(3);
     assert_eq!(shown(&project)["status"], "todo");
@@ -299,7 +299,7 @@ fn a_killed_stage_is_resumed_and_then_changes_its_task() {
 
 // spec: X1
 #[test]
-fn nothing_of_a_task_reaches_a_shell_but_its_command() {
+fn only_the_command_of_a_task_reaches_a_shell() {
     let canary = "canary";
     let sly = format!("x; touch {canary} `touch {canary}` $(touch {canary}) '\" -rf");
     let project = Project::new();

@@ -24,13 +24,13 @@ fn a_check_that_hangs_and_ignores_signals_is_killed_with_its_children_and_nothin
     let check = first_check(&answer);
     assert_eq!((&check["verdict"], &check["exit_code"]), (&"rejected".into(), &serde_json::Value::Null));
     assert!(check["reason"].as_str().unwrap().ends_with("timed out after 500ms"), "{check}");
-    assert!(answer.finished()["reason"].as_str().unwrap().contains("timed out"), "nobody says that it passed");
+    assert!(answer.finished()["reason"].as_str().unwrap().contains("timed out"), "it is not reported as passed");
 }
 
 // spec: V2
 // fault: 72
 #[test]
-fn the_status_of_the_shell_counts_and_what_it_leaves_behind_is_reported() {
+fn the_exit_code_of_the_shell_decides_and_leftover_processes_are_reported() {
     let project = Project::new();
     for (check, code) in [("sleep 99 & true", 0), ("setsid sleep 99 & exit 4", 3)] {
         let answer = project.run(&["complete"]).args(ONCE).args(["--check", check]).output().expect(code);
@@ -82,7 +82,7 @@ fn a_check_that_cannot_run_or_crashes_is_distinguished_from_one_that_fails() {
 // spec: L3, V2
 // fault: 78
 #[test]
-fn a_claim_on_the_last_allowed_iteration_is_verified_and_a_contradiction_is_the_reason() {
+fn a_claim_on_the_last_allowed_iteration_is_verified_and_a_failed_check_is_the_reason() {
     let project = Project::new();
     let run = |check| project.run(&["complete"]).args(ONCE).args(["--check", check]).output();
     let answer = run("true").expect(0);

@@ -76,7 +76,7 @@ fn uncommitted_files_of_the_user_are_not_part_of_a_claim() {
 
 // spec: V10
 #[test]
-fn a_checkout_is_set_up_and_borrows_what_is_shared() {
+fn a_clean_checkout_runs_its_setup_commands_and_contains_shared_folders() {
     let project = project();
     fs::create_dir_all(project.root().join("node_modules/tool")).unwrap();
     fs::create_dir(project.root().join(".ralph")).unwrap();
@@ -137,7 +137,7 @@ fn runs_of_the_first(cache: &str) -> (usize, bool) {
     let call = project.run_shell(&agent).args(["--no-baseline", "--check", &first, "--check", &second]);
     let answer = call.env("RALPH_VERIFICATION_CACHE", cache).output().expect(0);
     let checks = answer.events_named("verdict")[1]["checks"].clone();
-    assert_eq!(checks[1]["cached"], serde_json::Value::Null, "a failure is looked at again");
+    assert_eq!(checks[1]["cached"], serde_json::Value::Null, "a failed check runs again");
     let ran = fs::read_to_string(project.outside("ran")).unwrap().lines().count();
     (ran, checks[0]["cached"] == true)
 }

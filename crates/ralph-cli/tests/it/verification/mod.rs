@@ -6,8 +6,6 @@ mod check_faults;
 mod check_stages;
 mod clean_room;
 mod guards;
-mod judge_api;
-mod judge_tls;
 mod judges;
 mod plugins;
 mod receipts;

@@ -170,7 +170,7 @@ fn a_missing_commit_cannot_be_verified_again() {
 
 // spec: V14
 #[test]
-fn an_agent_that_writes_a_receipt_of_its_own_proves_nothing() {
+fn a_receipt_that_the_agent_wrote_proves_nothing() {
     let project = Project::new();
     let forge = r#"cat > /dev/null; echo '{"version":1,"verified":true}' > .ralph/state/runs/$RALPH_RUN_ID/receipt.json
         chmod 600 .ralph/state/runs/$RALPH_RUN_ID/receipt.json"#;

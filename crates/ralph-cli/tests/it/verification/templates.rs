@@ -18,7 +18,7 @@ fn project_with_recording_program() -> Project {
 // fault: 74
 // spec: V6, X1
 #[test]
-fn a_value_arrives_as_exactly_one_argument_and_nothing_is_run() {
+fn a_template_value_becomes_exactly_one_argument_and_is_never_executed() {
     let project = project_with_recording_program();
     let canary = project.outside("pwned").display().to_string();
     let values = [

@@ -163,7 +163,7 @@ fn a_task_has_the_status_of_its_active_stage() {
     state["started_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
     run.signal(Signal::TERM);
     run.wait().expect(143);
-    assert_eq!(metadata(&project), Value::Null, "nobody is at work");
+    assert_eq!(metadata(&project), Value::Null, "no run is active");
 }
 
 // spec: P8, D5

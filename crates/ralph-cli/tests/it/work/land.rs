@@ -309,7 +309,7 @@ fn ctrl_z_stops_the_checks_of_a_landing_once_and_they_continue() {
         crate::work::pipeline::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
     wait_until("the merged result is being verified", || pids(&project).len() == 1);
     crate::processes::signals::suspend(&project, &running);
-    wait_until("the check stands still", || state_of(pids(&project)[0]) == Some('T'));
+    wait_until("the check is stopped", || state_of(pids(&project)[0]) == Some('T'));
     running.signal(Signal::CONT);
     fs::write(&pipe, "go\n").unwrap();
     let answer = running.wait().expect(0);

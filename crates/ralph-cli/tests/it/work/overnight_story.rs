@@ -102,7 +102,7 @@ fn a_night_with_many_failures_ends_with_receipts_for_finished_tasks_and_reasons_
     assert_eq!(run_outcomes(&project, "C"), ["coder stalled", "coder stalled"]);
     assert_eq!(run_outcomes(&project, "D"), whole);
     assert_eq!(run_outcomes(&project, "E"), ["coder cancelled"]);
-    assert_eq!(run_outcomes(&project, "F"), whole, "the stage that was killed was gone on with");
+    assert_eq!(run_outcomes(&project, "F"), whole, "the killed stage was resumed");
 
     let failure: &Value = &shown(&project, "C")["metadata"]["ralph_failure"];
     assert_eq!((&failure["stage"], &failure["iterations_used"]), (&"coder".into(), &2.into()));

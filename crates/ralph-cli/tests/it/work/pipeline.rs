@@ -125,8 +125,8 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     assert_eq!(assert_task_ended(&answer, "T-1")["status"], "done");
     let began = answer.events_named("run.started").into_iter().map(|event| text(&event["run"]));
     let stages = answer.events_named("task.stage").into_iter().map(|event| text(&event["run"]));
-    assert_eq!(began.collect::<Vec<_>>(), stages.collect::<Vec<_>>(), "whose a run is stands before it");
-    assert_eq!(answer.events_named("baseline").len(), 1, "what the coder did is no empty check of the tester");
+    assert_eq!(began.collect::<Vec<_>>(), stages.collect::<Vec<_>>(), "the role of a run comes before it");
+    assert_eq!(answer.events_named("baseline").len(), 1, "only the first stage has a baseline");
     assert_eq!(statuses(&project), [("T-1".to_owned(), "done".to_owned())]);
     assert_eq!(git(&project, &["rev-parse", "HEAD"]), before, "the user's work tree is untouched");
     assert_eq!(git(&project, &["status", "--porcelain"]), "");
@@ -273,7 +273,7 @@ fn ctrl_c_stops_at_once_and_the_next_worker_continues() {
     let expected = ["coder", "reviewer", "tester", "tester", "qa"].map(|role| format!("T-1 {role}"));
     assert_eq!(starts(&project), expected);
     let runs = shown(&project, "T-1")["runs"].as_array().unwrap().len();
-    assert_eq!(runs, 4, "the tester's run was gone on with");
+    assert_eq!(runs, 4, "the tester's run was resumed");
 }
 
 // spec: P1, L14
@@ -304,8 +304,8 @@ fn ctrl_z_stops_every_agent_of_a_worker_and_all_continue() {
     suspend(&project, &running);
     running.signal(Signal::CONT);
     let all_go = || project.processes_of_runs().iter().all(|process| process.state != 'T');
-    wait_until("all go on", all_go);
-    assert_eq!(starts(&project).len(), 2, "nobody was started anew");
+    wait_until("all continue", all_go);
+    assert_eq!(starts(&project).len(), 2, "no agent was started again");
     running.signal(Signal::INT);
     running.wait().expect(130);
 }
@@ -332,7 +332,7 @@ fn a_task_in_a_manual_run_is_leased_when_that_run_has_finished() {
     write_agent_command(&project, "wish-hold-T-1-coder");
     let agent = project.outside("agent.sh").display().to_string();
     let hand = project.ralph(["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]).start();
-    wait_until("somebody works on it", || project.outside("marks/holding").exists());
+    wait_until("an agent works on it", || project.outside("marks/holding").exists());
     let waiting = work(&project, &[]).start();
     assert_eq!(waiting.wait_for_event("task.left")["task"], "T-1");
     hand.signal(Signal::INT);
@@ -357,7 +357,7 @@ fn an_interrupted_custom_stage_is_resumed() {
     call().output().expect(0);
     let planners =
         shown(&project, "T-1")["runs"].as_array().unwrap().iter().filter(|run| run["role"] == "planner").count();
-    assert_eq!(planners, 1, "the run was gone on with");
+    assert_eq!(planners, 1, "the run was resumed");
 }
 
 // spec: P6, G2

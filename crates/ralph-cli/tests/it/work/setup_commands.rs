@@ -140,7 +140,7 @@ fn ctrl_z_stops_the_setup_commands_and_they_continue() {
         let running = call(&project).start();
         wait_until("the tree is being set up", || pids(&project).len() == 1);
         suspend(&project, &running);
-        wait_until("the command stands still", || state_of(pids(&project)[0]) == Some('T'));
+        wait_until("the command is stopped", || state_of(pids(&project)[0]) == Some('T'));
         running.signal(Signal::CONT);
         fs::write(&pipe, "go\n").unwrap();
         running.wait().expect(0);

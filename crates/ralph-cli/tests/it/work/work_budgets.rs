@@ -45,7 +45,7 @@ fn concurrent_slots_share_one_budget() {
     let left = statuses(&project).into_iter().filter(|(_, status)| status != "todo");
     assert!(
         left.clone().all(|(_, status)| status == "coding"),
-        "new money lets them go on: {:?}",
+        "a new budget lets them continue: {:?}",
         left.collect::<Vec<_>>()
     );
 }

@@ -150,7 +150,7 @@ fn a_killed_run_in_a_tree_is_resumed_there() {
 
 // spec: P9, P6
 #[test]
-fn two_signals_lose_no_work() {
+fn two_interrupts_lose_no_work_of_a_run_in_its_own_tree() {
     let project = project();
     let deed = format!(
         "echo more > work; {COMMIT}; echo uncommitted > draft; trap '' INT TERM; touch begun; sleep 1000 & wait; wait"
@@ -219,7 +219,7 @@ fn changes_of_a_run_can_be_shown_and_undone() {
     let stat = project.ralph(["diff", "--stat"]).output().expect(0).stdout;
     assert!(stat.contains("3 files changed"), "{stat}");
     let run = project.ralph(["runs", "--json"]).output().json()[0]["id"].as_str().unwrap().to_owned();
-    project.write("more", "changed by somebody\n");
+    project.write("more", "changed by the user\n");
     let refused = project.ralph(["undo", &run]).output().expect(1);
     assert!(refused.stderr.contains("more") && project.root().join("work").exists(), "{}", refused.stderr);
     project.write("more", "more\n");
@@ -307,7 +307,7 @@ fn an_active_task_is_not_rewound() {
 
 // spec: P6
 #[test]
-fn a_ralph_in_a_tree_knows_the_runs_of_its_project() {
+fn ralph_inside_a_task_work_tree_lists_the_runs_of_its_project() {
     let project = project();
     run_in_own_tree(&project, "echo done > work").output().expect(0);
     let there = project.ralph(["runs", "--json"]).folder(&only_tree(&project)).output().expect(0).json();

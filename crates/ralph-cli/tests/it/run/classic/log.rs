@@ -24,7 +24,7 @@ fn shape(time: &str) -> String {
 
 // spec: C5
 #[test]
-fn a_session_is_logged_as_it_went() {
+fn the_session_log_has_every_iteration_retry_and_result() {
     let project = project();
     let script = project.script(
         "init\nsay Half of it.\nresult Half of it.\n---\ninit\nfail network\nexit 1\n---\n\
@@ -62,7 +62,7 @@ fn output_without_a_newline_does_not_spoil_the_footer() {
 
 // spec: C5, L7
 #[test]
-fn an_iteration_that_timed_out_says_so() {
+fn the_session_log_says_that_an_iteration_timed_out() {
     let project = project();
     let call = run(&project, &["build", "1"], &["hang"]).args(["--timeout", "1s", "--grace", "1s"]);
     call.output().expect(0);
@@ -143,7 +143,7 @@ fn a_resumed_run_has_its_own_session_log_that_starts_where_it_resumes() {
 
 // spec: C5
 #[test]
-fn a_name_that_is_taken_gets_a_number() {
+fn a_session_log_whose_name_is_taken_gets_a_number() {
     let project = project();
     let folder = project.root().join(".ralph/logs");
     fs::create_dir_all(&folder).unwrap();
@@ -154,12 +154,12 @@ fn a_name_that_is_taken_gets_a_number() {
             at.strftime("session-%Y%m%d-%H%M%S.log").to_string()
         })
         .collect();
-    taken.iter().for_each(|name| fs::write(folder.join(name), "somebody else's").unwrap());
+    taken.iter().for_each(|name| fs::write(folder.join(name), "another file").unwrap());
     run(&project, &["build"], &["complete"]).env("TZ", "UTC").output().expect(0);
     let new: Vec<String> = logs(&project).into_iter().filter(|name| !taken.contains(name)).collect();
     assert_eq!(new.len(), 1, "{new:?}");
     assert!(new[0].ends_with("-2.log"), "{new:?}");
-    assert!(taken.iter().all(|name| fs::read(folder.join(name)).unwrap() == b"somebody else's"));
+    assert!(taken.iter().all(|name| fs::read(folder.join(name)).unwrap() == b"another file"));
 }
 
 // spec: C5
@@ -213,5 +213,5 @@ fn large_output_is_logged_completely() {
     assert!(raw.len() > 20_000_000);
     assert!(log.windows(1).len() > raw.len());
     let start = log.len() - log.iter().rev().position(|byte| *byte == b'>').unwrap();
-    assert!(log[..start].ends_with(raw.trim_ascii_end()), "the raw output stands in it byte for byte");
+    assert!(log[..start].ends_with(raw.trim_ascii_end()), "the raw output is in it byte for byte");
 }

@@ -53,7 +53,7 @@ fn an_unknown_variable_becomes_empty_and_is_reported_once() {
 // spec: C3, L4
 // fault: 79
 #[test]
-fn everything_else_reaches_the_agent_byte_for_byte() {
+fn text_that_is_not_a_variable_reaches_the_agent_byte_for_byte() {
     let project = project();
     let wild = "costs $5, $$, ${X:-y}, $(id), `id`, {{x}}, %s, \\n, \"'\t\r\n\u{1f980} ";
     let long = format!("{}\n{PROMISE_REQUEST}", wild.repeat(20_000));

@@ -36,7 +36,7 @@ fn settings_that_are_not_understood_are_refused_with_line_and_column_and_nothing
 #[test]
 fn files_of_others_in_the_way_are_refused_and_nothing_is_written() {
     let project = project_with_settings();
-    write(&project, "home/.claude/commands/cancel-ralph.md", "somebody else's\n");
+    write(&project, "home/.claude/commands/cancel-ralph.md", "another file\n");
     refused(&project, "claude", &["cancel-ralph.md already exists and was not written by ralph", "move "]);
 
     let project = Project::new();

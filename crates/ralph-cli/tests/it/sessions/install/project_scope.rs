@@ -192,7 +192,7 @@ fn a_missing_or_different_ralph_on_the_path_is_reported() {
         assert_eq!(told.contains("elsewhere/ralph") && told.contains("start that executable"), is_told, "{told}");
         assert_eq!(installed(host, "--project", &equipped), "[]", "{host}");
         let found = findings(&project, host, &equipped);
-        assert_eq!(found.starts_with("\"good\""), *host != "codex", "nobody has trusted codex's: {found}");
+        assert_eq!(found.starts_with("\"good\""), *host != "codex", "the hooks of codex are not trusted: {found}");
         assert!(!found.contains("PATH"), "{found}");
         assert_eq!(findings(&project, host, &bare).contains("not on your PATH"), is_told, "{host}");
         call(&project, "uninstall", host, "--project").output().expect(0);

@@ -1,0 +1,306 @@
+//! Builders for the tests of the state machine. A scenario plays events one by one, as a driver would.
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::attempt::{
+    AgentErrorKind, AgentReportedError, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus,
+    SessionResumability,
+};
+use crate::baseline::{BaselineProblem, BaselineTrial};
+use crate::budget::BudgetUsage;
+use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason};
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, LoopTimer, PlanAvailability, StopSignal, UnixMillis};
+use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
+use crate::fact::Fact;
+use crate::loop_state::{AgentSession, LoopPhase, LoopState};
+use crate::outcome::Outcome;
+use crate::policy::{Policy, ProofRequirement};
+use crate::prompt::PromptPlan;
+use crate::seal::{Seal, SealingResult};
+use crate::step::step;
+
+pub(crate) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
+    AttemptKey { iteration, attempt }
+}
+
+pub(crate) fn policy_with_checks(max_iterations: u32) -> Policy {
+    Policy { proof: ProofRequirement::Checks, ..Policy::new(max_iterations) }
+}
+
+/// An attempt that exited with code 0 and made no claim.
+pub(crate) fn quiet_report() -> AttemptReport {
+    AttemptReport {
+        ending: AttemptEnding::Exited { code: 0 },
+        stream: OutputParseStatus::Understood,
+        unknown_records: 0,
+        stray_line: String::new(),
+        lived_ms: 60_000,
+        error: None,
+        repeating: None,
+        reading: ClaimReading {
+            claim: Claim::None { why: NoClaimReason::NoTag },
+            blocked: None,
+            reject: None,
+            final_text: "working on it".to_string(),
+        },
+        spend: ModelSpend::default(),
+        session: None,
+        resumability: SessionResumability::None,
+        model: None,
+        messages: None,
+        stderr_tail: String::new(),
+        leftovers: LeftoverProcesses::default(),
+        has_moved: None,
+    }
+}
+
+pub(crate) fn claiming_report() -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction: None };
+    report
+}
+
+pub(crate) fn contradicting_report() -> AttemptReport {
+    let mut report = quiet_report();
+    let contradiction = Some(Contradiction { phrase: "tests fail".to_string(), sentence: "2 tests fail.".to_string() });
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction };
+    report
+}
+
+pub(crate) fn blocked_report(reason: &str) -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.blocked = Some(reason.to_string());
+    report
+}
+
+pub(crate) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
+    AttemptReport { ending, ..quiet_report() }
+}
+
+pub(crate) fn crash_report() -> AttemptReport {
+    report_with_ending(AttemptEnding::Exited { code: 1 })
+}
+
+pub(crate) fn error_report(kind: AgentErrorKind) -> AttemptReport {
+    AttemptReport { error: Some(reported_error(kind, None)), ..claiming_report() }
+}
+
+fn reported_error(kind: AgentErrorKind, reset_at: Option<UnixMillis>) -> AgentReportedError {
+    AgentReportedError { kind, message: "API error".to_string(), reset_at }
+}
+
+/// An attempt that a provider refused, with the reset time if it reported one.
+pub(crate) fn rate_limited_report(reset_at: Option<i64>) -> AttemptReport {
+    let error = reported_error(AgentErrorKind::RateLimit, reset_at.map(UnixMillis));
+    AttemptReport { error: Some(error), ..crash_report() }
+}
+
+/// An attempt that ralph stopped while the agent retried requests that failed with this error.
+pub(crate) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
+    AttemptReport {
+        repeating: Some(reported_error(kind, None)),
+        ..report_with_ending(AttemptEnding::Signalled { signal: 15 })
+    }
+}
+
+/// Adds a session that can be resumed.
+pub(crate) fn with_session(id: &str, report: AttemptReport) -> AttemptReport {
+    AttemptReport { session: Some(id.to_string()), resumability: SessionResumability::Resumable, ..report }
+}
+
+pub(crate) fn lost_session_report() -> AttemptReport {
+    AttemptReport { resumability: SessionResumability::Lost, ..crash_report() }
+}
+
+pub(crate) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
+    let reason = match verdict {
+        Verdict::Accepted => "External verification passed",
+        Verdict::Rejected => "Command exited with 1, expected 0",
+        Verdict::CouldNotEvaluate => "Command could not run: exit code 127",
+    };
+    let check = CheckEvidence {
+        exit_code: Some(0),
+        duration_ms: 5,
+        tail: "1 failed".to_string(),
+        log: "check.log".to_string(),
+        ..CheckEvidence::without_output(EvidenceKind::External, "make test".to_string(), verdict, reason.to_string())
+    };
+    Evidence { checks: [check].into() }
+}
+
+pub(crate) fn prepared_event(verdict: Verdict) -> EventKind {
+    let trials = evidence_with_verdict(verdict).checks.into_iter();
+    let trials = trials.map(|evidence| BaselineTrial { evidence, lack: BaselineProblem::NotFixableByAgent });
+    EventKind::Prepared { sealing: SealingResult::Done { seal: sample_seal() }, baseline: trials.collect() }
+}
+
+pub(crate) fn sample_seal() -> Seal {
+    Seal {
+        digest: "d".to_string(),
+        criteria_digest: "c".to_string(),
+        base: Some("b".to_string()),
+        files: Vec::new(),
+        git: Vec::new(),
+        allowed: crate::seal::AllowedChanges::default(),
+        uncommitted: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A loop in a test, with the effects of the last event.
+pub(crate) struct LoopScenario {
+    pub(crate) state: LoopState,
+    pub(crate) effects: Vec<Effect>,
+    now: i64,
+    wall_clock: i64,
+    plan_availability: PlanAvailability,
+    used_by_others: Vec<BudgetUsage>,
+}
+
+impl LoopScenario {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            state: LoopState::new(policy),
+            effects: Vec::new(),
+            now: 0,
+            wall_clock: 0,
+            plan_availability: PlanAvailability::Available,
+            used_by_others: Vec::new(),
+        }
+    }
+
+    /// Starts the run and completes the preparation, so that the first iteration runs.
+    pub(crate) fn start_run(policy: Policy) -> Self {
+        let scene = Self::new(policy).play_event(EventKind::Started);
+        match scene.state.phase {
+            LoopPhase::Preparing { .. } => scene.finish_preparation(Verdict::Rejected),
+            _ => scene,
+        }
+    }
+
+    /// Completes the preparation with this verdict of the baseline check.
+    pub(crate) fn finish_preparation(self, verdict: Verdict) -> Self {
+        self.play_event(prepared_event(verdict))
+    }
+
+    /// Plays one event and replaces the effects of earlier ones.
+    pub(crate) fn play_event(mut self, kind: EventKind) -> Self {
+        self.now += 1_000;
+        self.wall_clock += 1_000;
+        let event = Event {
+            at: UnixMillis(self.now),
+            wall_clock: UnixMillis(self.wall_clock),
+            random: u32::MAX,
+            plan_availability: self.plan_availability,
+            used_by_others: self.used_by_others.clone(),
+            kind,
+        };
+        let (state, effects) = step(self.state.clone(), event);
+        Self { state, effects, ..self }
+    }
+
+    /// Removes the implementation plan.
+    pub(crate) fn without_plan(mut self) -> Self {
+        self.plan_availability = PlanAvailability::Missing;
+        self
+    }
+
+    /// Sets the usage of other runs of the shared budgets.
+    pub(crate) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
+        self.used_by_others = others.to_vec();
+        self
+    }
+
+    /// Sets both clocks for the next event.
+    pub(crate) fn set_time(mut self, now: i64) -> Self {
+        self.now = now - 1_000;
+        self.set_wall_clock(now)
+    }
+
+    /// Sets only the wall clock.
+    pub(crate) fn set_wall_clock(mut self, now: i64) -> Self {
+        self.wall_clock = now - 1_000;
+        self
+    }
+
+    pub(crate) fn end_attempt(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
+        self.play_event(EventKind::AttemptEnded { key: attempt_key(iteration, attempt), report: report.into() })
+    }
+
+    pub(crate) fn deliver_verdict(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
+        self.play_event(EventKind::Verified {
+            key: attempt_key(iteration, attempt),
+            evidence: evidence_with_verdict(verdict),
+        })
+    }
+
+    pub(crate) fn fire_timer(self, timer: LoopTimer) -> Self {
+        self.play_event(EventKind::TimerFired { timer, quiet_ms: None })
+    }
+
+    pub(crate) fn send_signal(self, signal: StopSignal) -> Self {
+        self.play_event(EventKind::Interrupted { signal })
+    }
+
+    /// Ends the driver and resumes the loop with another one.
+    pub(crate) fn recover_run(self) -> Self {
+        self.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
+    }
+
+    pub(crate) fn started_attempt(&self) -> Option<AttemptKey> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { key, .. } => Some(*key),
+            _ => None,
+        })
+    }
+
+    /// Returns the prompt plan, session and agent of the started attempt.
+    pub(crate) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { plan, session, agent, .. } => {
+                Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn resumed_session(&self) -> Option<&AgentSession> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { session, .. } => session.as_ref(),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn has_effect(&self, wanted: &Effect) -> bool {
+        self.effects.contains(wanted)
+    }
+
+    pub(crate) fn recorded_facts(&self) -> Vec<&Fact> {
+        let facts = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Record { fact } => Some(fact),
+            _ => None,
+        });
+        facts.collect()
+    }
+
+    pub(crate) fn fact_names(&self) -> Vec<&'static str> {
+        self.recorded_facts().into_iter().map(Fact::name).collect()
+    }
+
+    pub(crate) fn run_outcome(&self) -> Option<Outcome> {
+        self.state.run_end().map(|ended| ended.outcome)
+    }
+
+    pub(crate) fn end_reason(&self) -> &str {
+        self.state.run_end().map_or("", |ended| ended.reason.as_str())
+    }
+
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        self.state.run_end().map(|ended| ended.exit_code)
+    }
+
+    pub(crate) fn current_phase(&self) -> &LoopPhase {
+        &self.state.phase
+    }
+}

@@ -1,0 +1,23 @@
+//! Tests of the state machine, one file per topic.
+mod budget;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+pub(crate) mod builders;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod command;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod failure;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod iterations;
+mod preparing;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod random_walk;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod rate_limit;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod recovery;
+mod rejection;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod retry;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod session;
+mod stall;

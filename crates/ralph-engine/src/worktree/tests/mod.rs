@@ -1,0 +1,4 @@
+//! Tests of creating and landing task work trees, and the fixture of all tests of work trees.
+mod create;
+mod land;
+pub(super) mod worktree_fixture;

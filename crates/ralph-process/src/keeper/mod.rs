@@ -1,0 +1,6 @@
+//! The keeper: a small process that starts a supervisor for each job and cleans up after supervisors that were killed.
+pub(crate) mod helper_pids;
+pub(crate) mod keeper_handle;
+pub(crate) mod keeper_main;
+pub(crate) mod preforked_supervisor;
+pub(crate) mod supervisors;

@@ -1,0 +1,7 @@
+//! Reads the process table, identifies processes, and kills process trees.
+pub(crate) mod ancestor_process;
+pub(crate) mod kill_run_processes;
+pub(crate) mod process_handle;
+pub(crate) mod process_identity;
+pub(crate) mod process_snapshot;
+pub(crate) mod process_tree;

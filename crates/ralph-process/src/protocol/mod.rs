@@ -1,0 +1,3 @@
+//! The messages between ralph and the supervisors, and their encoding.
+pub(crate) mod frame;
+pub(crate) mod messages;

@@ -66,6 +66,8 @@ pub enum Advice {
     OmitRunId,
     GiveLongerRunId,
     StartRun,
+    /// Follow the run that is active.
+    FollowActiveRun,
     /// No run is active; an ended one can still be shown.
     FollowEndedRun,
     /// Create the prompt file with the project template.

@@ -1,21 +1,19 @@
 //! `ralph attach`: follows a run that another process drives.
 use std::io;
-use std::time::Duration;
 
 use clap::Args;
-use ralph_core::outcome::{Outcome, RunEnd, exit_code};
+use ralph_core::outcome::exit_code;
 
 use super::journal_output::{interrupted_notice, reader_status};
-use super::run::{ProofLevel, RunSummary};
-use super::{block_on, out, run_lookup};
+use super::run_report::print_summary;
+use super::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{PlainReport, ReportDetail, RunReplay, ThreadedReporter};
-use ralph_app::control::{FollowResult, FollowUntil, JournalFollower, JournalProgress};
-use ralph_app::run::FoundRun;
+use ralph_app::control::{FollowResult, FollowUntil, JournalProgress};
+use ralph_app::run::FollowedRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{self, AgentChoice, OutputVisibility, RunSpec, RunSpecError, StoredAgent};
-use ralph_store::{RunRow, Store};
+use ralph_store::RunRow;
 
 /// Follows a run to its end and returns its exit code
 ///
@@ -38,26 +36,21 @@ const PAST_ITERATIONS_SHOWN: i64 = 3;
 
 pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let FoundRun { store, run } = match &args.run {
-            Some(part) => run_lookup::find_run(Some(part)).await?,
-            None => run_lookup::find_active_run().await?,
-        };
+        let run = FollowedRun::find_active(Project::find_here()?, args.run.as_deref()).await?;
         tokio::select! {
-            last = follow_run(args, &store, &run) => report_outcome(args, &store, &run, last?).await,
-            _ = tokio::signal::ctrl_c() => Ok(print_leave_notice(&run)),
+            last = follow_run(args, &run) => report_outcome(args, &run, last?).await,
+            _ = tokio::signal::ctrl_c() => Ok(print_leave_notice(run.row())),
         }
     })
 }
 
-async fn follow_run(args: &AttachArgs, store: &Store, run: &RunRow) -> Result<FollowResult, CommandError> {
-    let project = Project::find_here()?;
-    let follower = JournalFollower { project: &project, store, run: &run.id, until: FollowUntil::RunEnd };
+async fn follow_run(args: &AttachArgs, run: &FollowedRun) -> Result<FollowResult, CommandError> {
     if args.json {
         let show = |rows: &[_], _| {
-            rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
+            rows.iter().for_each(|row| out::print_line(&event_json_line(&run.row().id, row)));
             reader_status()
         };
-        return Ok(follower.follow_journal(show).await?);
+        return Ok(run.follow(FollowUntil::RunEnd, show).await?);
     }
     let mut replay = start_replay(args, run)?;
     let show = |rows: &[_], progress| {
@@ -67,34 +60,20 @@ async fn follow_run(args: &AttachArgs, store: &Store, run: &RunRow) -> Result<Fo
         }
         reader_status()
     };
-    Ok(follower.follow_journal(show).await?)
+    Ok(run.follow(FollowUntil::RunEnd, show).await?)
 }
 
-fn start_replay(args: &AttachArgs, run: &RunRow) -> Result<RunReplay<ThreadedReporter>, CommandError> {
-    let agents = stored_agents(run)?;
+fn start_replay(args: &AttachArgs, run: &FollowedRun) -> Result<RunReplay<ThreadedReporter>, CommandError> {
+    let row = run.row();
     let detail = if args.quiet { ReportDetail::Milestones } else { ReportDetail::Everything };
-    let past = run.iterations.saturating_sub(PAST_ITERATIONS_SHOWN).max(0);
-    print_header(run, past);
+    let past = row.iterations.saturating_sub(PAST_ITERATIONS_SHOWN).max(0);
+    print_header(row, past);
     let first = u32::try_from(past).unwrap_or(u32::MAX).saturating_add(1);
-    let most = u32::try_from(run.max_iterations).unwrap_or(u32::MAX);
+    let most = u32::try_from(row.max_iterations).unwrap_or(u32::MAX);
     let report = move || PlainReport::new(io::stderr(), detail, most).starting_at_iteration(first);
     let report = ThreadedReporter::start(report);
     let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    Ok(RunReplay::new(&run.id, Project::find_here()?.run_folder(&run.id), agents, report))
-}
-
-/// Returns the agents of the run, or none if its settings cannot be parsed; their output is then not shown.
-fn stored_agents(run: &RunRow) -> Result<Vec<AgentChoice>, CommandError> {
-    let (id, kind) = (run.id.clone(), run.kind.clone());
-    let target = run_driver::ResumeTarget {
-        run_id: id,
-        run_kind: kind,
-        project: Project::find_here()?,
-        visibility: OutputVisibility::Shown,
-    };
-    let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
-    let plan = RunSpec::parse(&run.settings).and_then(|settings| settings.into_plan(target, no_arguments));
-    Ok(plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect()))
+    Ok(RunReplay::new(&row.id, run.project().run_folder(&row.id), run.stored_agents(), report))
 }
 
 fn print_header(run: &RunRow, past: i64) {
@@ -112,35 +91,17 @@ fn print_header(run: &RunRow, past: i64) {
 }
 
 /// Prints how the run ended, and returns its exit code.
-async fn report_outcome(
-    args: &AttachArgs,
-    store: &Store,
-    run: &RunRow,
-    last: FollowResult,
-) -> Result<u8, CommandError> {
-    let ended = match last {
-        FollowResult::Finished => store.find_runs_by_id_part(&run.id).await?.into_iter().next(),
-        FollowResult::Interrupted => return Ok(report_interrupted_run(run)),
+async fn report_outcome(args: &AttachArgs, run: &FollowedRun, last: FollowResult) -> Result<u8, CommandError> {
+    let summary = match last {
+        FollowResult::Finished => run.load_summary().await?,
+        FollowResult::Interrupted => return Ok(report_interrupted_run(run.row())),
         FollowResult::StoppedReading => None,
     };
-    let Some((row, ended)) = ended.and_then(|row| recorded_end(&row).map(|ended| (row, ended))) else {
-        return Ok(0);
-    };
+    let Some(summary) = summary else { return Ok(0) };
     if !args.json {
-        let took = row.ended_at.unwrap_or(row.started_at).saturating_sub(row.started_at);
-        let took = Duration::from_millis(u64::try_from(took).unwrap_or(0));
-        let proof = ProofLevel::load(store, &row.id).await?;
-        RunSummary { proof, session: None }.print_summary(&ended, took, Some(&row));
+        print_summary(&summary);
     }
-    Ok(ended.exit_code)
-}
-
-fn recorded_end(row: &RunRow) -> Option<RunEnd> {
-    Some(RunEnd {
-        outcome: Outcome::parse(&row.status)?,
-        reason: row.reason.clone().unwrap_or_default(),
-        exit_code: row.exit_code.and_then(|code| u8::try_from(code).ok())?,
-    })
+    Ok(summary.end.exit_code)
 }
 
 /// Reports that no process drives the run any more, and returns the exit code.

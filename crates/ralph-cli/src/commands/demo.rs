@@ -1,28 +1,17 @@
 //! `ralph demo`: a complete run with a scripted agent, in a few seconds.
 use std::io::{self, IsTerminal};
-use std::time::Duration;
 
 use clap::Args;
-use ralph_core::claim::{ClaimRules, Promise};
-use ralph_core::criterion::ExternalCheck;
-use ralph_core::outcome::exit_code;
-use ralph_core::policy::{Policy, ProofRequirement};
 
+use super::execute::execute_run;
 use super::output_args::OutputMode;
-use super::run::execute_run;
 use super::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{ColorMode, ReportDetail, TextStyle};
-use ralph_agents as agent;
-use ralph_agents::PresetOverrides;
-use ralph_app::demo::{DEMO_CHECK, DEMO_TASK, DemoRepository};
-use ralph_app::view::{RunView, short_id};
-use ralph_engine::lock::LockSharing;
-use ralph_engine::project::Project;
-use ralph_engine::run_driver::{AgentChoice, OutputVisibility, PromptSource, RunPlan, new_run_id};
-use ralph_engine::verify::AcceptancePolicy;
-use ralph_store::{OpenMode, Store};
-use ralph_util::memory_size::MemorySize;
+use ralph_app::demo::{
+    DEMO_CHECK, DemoCommit, DemoRepository, create_demo_repository, load_demo_result, prepare_demo_run,
+};
+use ralph_app::view::short_id;
 
 /// Shows a complete run with a scripted agent that lies first; needs no account and no setup
 ///
@@ -39,54 +28,15 @@ pub struct DemoArgs {
 const AGENT_PACE_MS: &str = "350";
 
 pub fn run(args: &DemoArgs) -> Result<u8, CommandError> {
-    let repository = DemoRepository::create().map_err(|error| {
-        CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error)
-            .with_hint("the demo needs git and free space in the temporary directory")
-    })?;
+    let repository = create_demo_repository()?;
     print_introduction(&repository);
     let is_watched = io::stderr().is_terminal() && !args.fast;
-    let plan = plan_demo_run(&repository, if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] })?;
-    let id = plan.id.clone();
-    let code = execute_run(plan, OutputMode::Plain(ReportDetail::Everything))?;
+    let pace: &[&str] = if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] };
+    let prepared = prepare_demo_run(&repository, pace.iter().map(|&arg| arg.to_owned()).collect())?;
+    let id = prepared.id().to_owned();
+    let code = execute_run(prepared, OutputMode::Plain(ReportDetail::Everything))?;
     print_result(&repository, &id)?;
     Ok(code)
-}
-
-fn plan_demo_run(repository: &DemoRepository, extra_args: &[&str]) -> Result<RunPlan, CommandError> {
-    let internal =
-        |error: &(dyn std::error::Error + 'static)| CommandError::from_error(exit_code::INTERNAL_ERROR, error);
-    let promise = Promise::parse("DONE").map_err(|error| internal(&error))?;
-    Ok(RunPlan {
-        id: new_run_id(),
-        kind: "demo",
-        project: Project::find_from(&repository.root)?,
-        agent: AgentChoice {
-            name: "demo".to_owned(),
-            adapter: agent::find_agent("demo").map_err(|error| internal(&error))?,
-            overrides: PresetOverrides::default(),
-            model: None,
-            permission: None,
-            extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
-            env: Vec::new(),
-        },
-        fallback: Vec::new(),
-        prompt: PromptSource::Text(DEMO_TASK.to_owned()),
-        plan_file: None,
-        stage: None,
-        own_worktree: None,
-        session_log: None,
-        claim_rules: ClaimRules::new(promise),
-        criteria: vec![ExternalCheck::from_shell_text(DEMO_CHECK).into()],
-        acceptance: AcceptancePolicy::default(),
-        judge: None,
-        policy: Policy { proof: ProofRequirement::Checks, ..Policy::new(5) },
-        stop_grace: Duration::from_secs(5),
-        visibility: OutputVisibility::Shown,
-        max_memory: None,
-        log_limit: MemorySize::GIGABYTE,
-        sharing: LockSharing::Exclusive,
-        config_fingerprints: None,
-    })
 }
 
 fn print_introduction(repository: &DemoRepository) {
@@ -101,15 +51,16 @@ fn print_introduction(repository: &DemoRepository) {
 
 /// Prints what was proven, and what to do next.
 fn print_result(repository: &DemoRepository, id: &str) -> Result<(), CommandError> {
+    let result = block_on(async { Ok(load_demo_result(repository, id).await?) })?;
     let colors = ColorMode::for_stream(&io::stdout());
     out::print_message(&format!("\n{}", colors.style_text(TextStyle::Bold, "What was proven")));
-    for line in block_on(load_claims(repository, id))? {
+    for line in result.claims {
         out::print_message(&format!("  {line}"));
     }
-    match repository.agent_commit().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))? {
-        Some((commit, change)) => out::print_message(&format!("  commit   {commit}\n  change   {change}")),
-        None => out::print_message("  nothing: the agent was stopped before it had done the work"),
-    }
+    out::print_message(&match result.commit {
+        Some(DemoCommit { commit, change }) => format!("  commit   {commit}\n  change   {change}"),
+        None => "  nothing: the agent was stopped before it had done the work".to_owned(),
+    });
     let title = colors.style_text(TextStyle::Bold, "Now with your own agent, in your own project");
     out::print_message(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
     let root = repository.root.display();
@@ -125,13 +76,4 @@ fn own_command() -> String {
         Ok(own) if !installed => own.display().to_string(),
         Ok(_) | Err(_) => "ralph".to_owned(),
     }
-}
-
-async fn load_claims(repository: &DemoRepository, id: &str) -> Result<Vec<String>, CommandError> {
-    let project = Project::find_from(&repository.root)?;
-    let Some(store) = Store::open(&project.state_folder(), OpenMode::Existing).await? else {
-        return Ok(Vec::new());
-    };
-    let Some(run) = store.find_runs_by_id_part(id).await?.into_iter().next() else { return Ok(Vec::new()) };
-    Ok(RunView::load(&store, run).await?.claim_lines())
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::agents::find_agent;
 use super::config_args::ConfigArgs;
-use super::run::with_keeper;
+use super::execute::with_keeper;
 use super::value_parsers::parse_duration;
 use super::{install, out};
 use crate::error::CommandError;

@@ -2,10 +2,10 @@
 use clap::Args;
 
 use super::journal_output::{interrupted_notice, reader_status};
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::control::{FollowResult, FollowUntil, JournalFollower};
-use ralph_app::run::FoundRun;
+use ralph_app::control::{FollowResult, FollowUntil};
+use ralph_app::run::FollowedRun;
 use ralph_app::view::event_json_line;
 use ralph_engine::project::Project;
 
@@ -27,16 +27,15 @@ pub struct EventsArgs {
 pub fn run(args: &EventsArgs) -> Result<u8, CommandError> {
     let until = if args.follow { FollowUntil::RunEnd } else { FollowUntil::Now };
     block_on(async {
-        let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
-        let project = Project::find_here()?;
-        let follower = JournalFollower { project: &project, store: &store, run: &run.id, until };
+        let run = FollowedRun::find_newest(Project::find_here()?, args.run.as_deref()).await?;
+        let id = &run.row().id;
         let show = |rows: &[_], _| {
-            rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
+            rows.iter().for_each(|row| out::print_line(&event_json_line(id, row)));
             reader_status()
         };
-        match follower.follow_journal(show).await? {
+        match run.follow(until, show).await? {
             FollowResult::Finished | FollowResult::StoppedReading => {}
-            FollowResult::Interrupted => out::print_note(&interrupted_notice(&run.id)),
+            FollowResult::Interrupted => out::print_note(&interrupted_notice(id)),
         }
         Ok(0)
     })

@@ -2,9 +2,9 @@
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
+use super::execute::with_keeper;
 use super::interaction::TerminalInteraction;
 use super::land_report::{report_json, report_text};
-use super::run::with_keeper;
 use super::{out, signal_exit_code};
 use crate::error::CommandError;
 use ralph_app::landing::{LandLockWaiter, LandResult, LandingContext};

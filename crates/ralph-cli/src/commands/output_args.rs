@@ -4,11 +4,11 @@ use std::io;
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
-use super::detach::BackgroundOutput;
 use super::out;
 use crate::error::CommandError;
-use crate::report::{JsonReport, PlainReport, ReportDetail, ThreadedReporter};
-use ralph_engine::run_driver::{OutputVisibility, RunPlan};
+use crate::report::{JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, ThreadedReporter};
+use ralph_app::run::BackgroundOutput;
+use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -35,6 +35,14 @@ pub struct RunReporter {
 }
 
 impl OutputMode {
+    /// Returns who reads the results: people or programs.
+    pub fn audience(&self) -> OutputVisibility {
+        match self {
+            Self::Json => OutputVisibility::Hidden,
+            Self::Plain(_) | Self::Background(_) => OutputVisibility::Shown,
+        }
+    }
+
     /// Starts the report of a run with this iteration limit.
     pub fn start_reporter(self, max_iterations: u32) -> Result<RunReporter, CommandError> {
         let has_summary = !matches!(self, Self::Json);
@@ -43,7 +51,9 @@ impl OutputMode {
             Self::Plain(detail) => {
                 ThreadedReporter::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
             }
-            Self::Background(background) => ThreadedReporter::start(move || background.into_reporter(max_iterations)),
+            Self::Background(background) => {
+                ThreadedReporter::start(move || start_background_report(background, max_iterations))
+            }
         };
         let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
         Ok(RunReporter { report, has_summary })
@@ -63,4 +73,12 @@ impl OutputArgs {
             (false, false, None) => OutputMode::Plain(ReportDetail::Everything),
         }
     }
+}
+
+/// Returns a report that writes milestones to the log, and releases the parent process once the run is stored.
+fn start_background_report(output: BackgroundOutput, max_iterations: u32) -> impl RunObserver {
+    let BackgroundOutput { log, startup_pipe } = output;
+    NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || {
+        startup_pipe.release_parent();
+    })
 }

@@ -135,10 +135,7 @@ impl RunArgs {
             (None, "-") => PromptSource::Text(read_stdin()?),
             (None, text) => PromptSource::Text(text.to_owned()),
         };
-        let prompt = source.read_prompt(1, 1).map_err(|error| prompt_read_error(&self.prompt, &error))?;
-        if prompt.text.trim().is_empty() {
-            return Err(CommandError::usage_error("the prompt is empty").with_hint("describe what the agent must do"));
-        }
+        source.read_prompt(1, 1).map_err(|error| prompt_read_error(&self.prompt, &error))?;
         Ok(source)
     }
 }

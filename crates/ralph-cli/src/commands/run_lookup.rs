@@ -10,19 +10,9 @@ pub async fn open_existing_store() -> Result<Option<Store>, CommandError> {
     Ok(run::open_existing_store(&Project::find_here()?).await?)
 }
 
-/// Returns the newest run that a process still drives.
-pub async fn find_active_run() -> Result<FoundRun, CommandError> {
-    Ok(run::find_active_run(&Project::find_here()?).await?)
-}
-
 /// Returns the run whose id starts or ends with `part`, or the newest run.
 pub async fn find_run(part: Option<&str>) -> Result<FoundRun, CommandError> {
     Ok(run::find_run(&Project::find_here()?, part).await?)
-}
-
-/// Like [`find_run`]; the id of a task names its newest run.
-pub async fn find_run_or_task(part: Option<&str>) -> Result<FoundRun, CommandError> {
-    Ok(run::find_run_or_task(&Project::find_here()?, part).await?)
 }
 
 /// Returns the newest runs with their actual status.

@@ -5,11 +5,10 @@ use super::config_args::ConfigArgs;
 use super::interaction::TerminalInteraction;
 use super::{confirm, out};
 use crate::error::CommandError;
-use ralph_app::config::{Settings, SettingsPart, SettingsUse};
+use ralph_app::config::{Settings, SettingsUse};
 use ralph_app::run::find_enclosing_run;
-use ralph_app::trust::{self, CriteriaOrigin, TrustStatus, format_command};
+use ralph_app::trust::{self, TrustStatus, format_command};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::RunPlan;
 
 /// Approves the commands in this project's configuration
 ///
@@ -76,21 +75,6 @@ fn revoke_approval(project: &Project) -> Result<u8, CommandError> {
         out::print_message(&format!("{root} was not approved"));
     }
     Ok(0)
-}
-
-/// Refuses a run that would start a command of the project that the user has not approved, after asking at the terminal.
-pub fn ensure_approved(plan: &RunPlan, settings: &Settings) -> Result<(), CommandError> {
-    Ok(trust::ensure_approved(plan, settings, &TerminalInteraction)?)
-}
-
-/// Like [`ensure_approved`], for a run whose criteria do not all come from the configuration.
-pub fn ensure_approved_with(
-    plan: &RunPlan,
-    settings: &Settings,
-    checks: SettingsPart,
-    templates: &[String],
-) -> Result<(), CommandError> {
-    Ok(trust::ensure_approved_with(plan, settings, CriteriaOrigin { checks, templates }, &TerminalInteraction)?)
 }
 
 /// Refuses to use a part of the settings whose commands the user has not approved, after asking at the terminal.

@@ -2,7 +2,7 @@
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
-use super::run::with_keeper;
+use super::execute::with_keeper;
 use super::verify_report::{report_json, report_text};
 use super::{out, run_lookup, signal_exit_code};
 use crate::error::CommandError;

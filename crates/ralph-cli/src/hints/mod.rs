@@ -32,7 +32,7 @@ fn for_advice(advice: &Advice) -> String {
         }
         Advice::RestoreAgentProgram => "restore the program at its old path, or start a new run with `ralph run`",
         Advice::ChooseOtherAgent => "rename the folder, or choose another agent with --agent",
-        Advice::RunInParallel => "to run several at once in the same files, start all of them with --parallel",
+        Advice::RunInParallel => "runs that were all started with --parallel work side by side, in the same files",
         Advice::StartNewRun => "start a new run with `ralph run`",
         Advice::RestorePromptFile => "restore it, or start a new run with `ralph run`",
         Advice::KeepSecretsInVariables => {
@@ -65,6 +65,7 @@ fn for_advice(advice: &Advice) -> String {
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
         Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` prints full ids",
         Advice::StartRun => "start one with `ralph run`",
+        Advice::FollowActiveRun => "`ralph attach` follows it",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
         Advice::InitializeProject => "create it with `ralph init`",
         Advice::DistrustRecordedRuns => {

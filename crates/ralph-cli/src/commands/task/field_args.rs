@@ -1,5 +1,4 @@
 //! The fields of a task, as flags.
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,9 +7,8 @@ use ralph_core::task::TaskStatus;
 
 use super::role_args::RoleArgs;
 use crate::error::CommandError;
-use ralph_app::task::{self, ParsedTask, TaskError, TaskFileFormat};
+use ralph_app::task::{self, ParsedTask, TaskError, TaskFileFormat, TaskText};
 use ralph_app::tasks::TaskFields;
-use ralph_util::sanitize::sanitize_text;
 use ralph_util::suggest;
 
 #[derive(Debug, Clone, Default, Args)]
@@ -71,25 +69,17 @@ fn parse_isolation(text: &str) -> Result<CheckIsolation, String> {
 
 /// Reads a file that contains exactly one task.
 pub fn read_task_file(path: &Path) -> Result<ParsedTask, CommandError> {
-    let TaskText { text, name } = read_task_text(path)?;
+    let TaskText { text, name } = read_text(path)?;
     Ok(task::parse_single_task(&text, TaskFileFormat::detect(path, &text), &name)?)
 }
 
-/// The text of a task file, and the name of the file for messages.
-pub struct TaskText {
-    pub text: String,
-    pub name: String,
-}
-
-/// Reads a file of tasks; `-` is standard input.
-pub fn read_task_text(path: &Path) -> Result<TaskText, TaskError> {
+/// Reads a file of tasks or a spec; `-` is standard input.
+pub fn read_text(path: &Path) -> Result<TaskText, TaskError> {
     if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
         return Ok(TaskText { text: task::read_bounded(std::io::stdin().lock(), &name)?, name });
     }
-    let name = sanitize_text(&path.display().to_string());
-    let file = File::open(path).map_err(|error| TaskError::unreadable_file(&name, &error))?;
-    Ok(TaskText { text: task::read_bounded(file, &name)?, name })
+    task::read_task_text(path)
 }
 
 /// The file from which a task is read.

@@ -1,110 +1,43 @@
-//! `ralph task generate`: a run whose agent writes tasks to a file, and whose check is a dry-run import of that file.
-use std::path::Path;
-
-use ralph_core::claim::Promise;
-use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
-use ralph_core::outcome::exit_code;
-use ralph_core::policy::{BaselineMode, Policy};
-use ralph_core::task::TaskGenerationPrompt;
-
-use super::field_args::{TaskText, read_task_text};
+//! `ralph task generate`: an agent writes tasks from a spec.
+use super::field_args::read_text;
 use super::generate_args::TaskGenerateArgs;
-use super::import_generated::finish_generation;
-use crate::commands::run::{execute_with_keeper, with_keeper};
-use crate::commands::{out, trust};
+use crate::commands::execute::execute_run;
+use crate::commands::interaction::TerminalInteraction;
+use crate::commands::out;
 use crate::error::CommandError;
-use ralph_app::config::{Settings, SettingsPart};
-use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
-use ralph_app::run::refuse_recursion;
-use ralph_app::run::refuse_tracked_state;
+use ralph_app::run::ensure_task_run_allowed;
+use ralph_app::task::TaskText;
+use ralph_app::tasks::{GenerationDraft, GenerationRequest, TaskSpec, path_text, prepare_generation};
+use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
-use ralph_engine::verify::AcceptancePolicy;
-
-/// The largest accepted spec; agents do not read longer ones.
-const MAX_SPEC_BYTES: usize = 1 << 20;
 
 pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
-    refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
+    ensure_task_run_allowed(&project)?;
     let settings = args.load_settings(&project)?;
-    let id = new_run_id();
-    let prompt = build_prompt(args, &project, &id)?;
+    let TaskText { text, name } = read_text(&args.file)?;
+    let spec_id = args.spec_id()?;
+    let draft = GenerationDraft::new(TaskSpec { id: spec_id.clone(), text, name: &name }, &project)?;
     if args.dry_run {
-        out::print_data(&prompt.render());
+        out::print_data(&draft.render_prompt());
         return Ok(0);
     }
-    let plan = plan_generation(args, &settings, project.clone(), id.clone(), prompt)?;
-    preflight_run(&plan)?;
-    trust::ensure_approved_with(&plan, &settings, SettingsPart::Unused, &[])?;
-    with_keeper(async |keeper| {
-        let output = args.output.output_mode(&plan);
-        let code = execute_with_keeper(plan, keeper, output).await?;
-        finish_generation(&project, &id, code, args.output.audience()).await
-    })
-}
-
-fn build_prompt(args: &TaskGenerateArgs, project: &Project, id: &str) -> Result<TaskGenerationPrompt, CommandError> {
-    let TaskText { text: spec_text, name } = read_task_text(&args.file)?;
-    let refused = |problem: &str| CommandError::preflight_error(format!("the spec {name} {problem}"));
-    if spec_text.trim().is_empty() {
-        return Err(refused("is empty").with_hint("describe what to build"));
-    }
-    if spec_text.len() > MAX_SPEC_BYTES {
-        return Err(refused("is larger than 1 MB").with_hint("split it into several specs"));
-    }
-    let answer = project.generated_tasks_file(id);
-    let answer = answer.strip_prefix(&project.root).unwrap_or(&answer).display().to_string();
-    Ok(TaskGenerationPrompt { spec_id: args.spec_id()?, spec_text, answer })
-}
-
-fn plan_generation(
-    args: &TaskGenerateArgs,
-    settings: &Settings,
-    project: Project,
-    id: String,
-    prompt: TaskGenerationPrompt,
-) -> Result<RunPlan, CommandError> {
-    let promise = Promise::parse(TaskGenerationPrompt::PROMISE)
-        .map_err(|error| CommandError::from_message(exit_code::INTERNAL_ERROR, error))?;
-    let checks = vec![import_check(&project, &id, &prompt.spec_id)?];
-    let request = PlanRequest {
-        settings,
+    let request = GenerationRequest {
+        settings: &settings,
         extra_agent_args: args.agent.extra_args(),
         visibility: args.output.audience(),
-        promise,
-        prompt: PromptSource::Generate(Box::new(prompt)),
-        checks,
         max_iterations: args.max_iterations,
+        validation_command: validation_command(&spec_id)?,
     };
-    let plan = build_default_plan(request, project)?;
-    Ok(RunPlan {
-        id,
-        kind: GENERATE_RUN_KIND,
-        // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
-        acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
-        // Before the first iteration there is no file to check.
-        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.policy },
-        ..plan
-    })
+    let prepared = prepare_generation(draft, request, project, &TerminalInteraction)?;
+    let output = args.output.output_mode(prepared.plan());
+    execute_run(prepared, output)
 }
 
-/// Returns the check: this program runs `task import --dry-run` on the agent's file.
-fn import_check(project: &Project, id: &str, spec: &str) -> Result<Criterion, CommandError> {
-    let not_utf8 = |path: &Path| {
-        CommandError::preflight_error(format!("the path {} is not valid UTF-8", path.display()))
-            .with_hint("move the project to a path that is valid UTF-8")
-    };
-    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| not_utf8(path));
+/// Returns the command of this program that validates a file with tasks.
+fn validation_command(spec: &str) -> Result<Vec<String>, CommandError> {
     let program =
         std::env::current_exe().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    let (base, answer) = (project.base_folder(), project.generated_tasks_file(id));
-    let answer = text(answer.strip_prefix(base).unwrap_or(&answer))?;
-    let arguments = ["task", "import", "--dry-run", "--spec", spec, &answer].map(str::to_owned);
-    let command = CheckCommand::Argv([text(&program)?].into_iter().chain(arguments).collect());
-    // Started in the root, the check might find another project.
-    let folder = base.strip_prefix(&project.root).ok().filter(|folder| !folder.as_os_str().is_empty());
-    let check = ExternalCheck { working_dir: folder.map(text).transpose()?, ..ExternalCheck::new(command) };
-    Ok(Criterion { name: Some("tasks".to_owned()), ..check.into() })
+    let arguments = ["task", "import", "--dry-run", "--spec", spec].map(str::to_owned);
+    Ok([path_text(&program)?].into_iter().chain(arguments).collect())
 }

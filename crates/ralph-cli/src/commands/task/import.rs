@@ -2,14 +2,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ralph_app::task::TaskFileFormat;
+use ralph_app::task::{TaskFileFormat, TaskText};
 use ralph_app::tasks::{ImportMode, ImportedTask, TaskImportRequest, TaskImportSource, detect_author, import_tasks};
 use ralph_app::view::pluralize;
 use ralph_core::task::TaskAuthor;
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
-use super::field_args::{TaskText, read_task_text};
+use super::field_args::read_text;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
@@ -52,7 +52,7 @@ enum TaskFormatArg {
 }
 
 pub fn run(args: &TaskImportArgs) -> Result<u8, CommandError> {
-    let TaskText { text, name } = read_task_text(&args.file)?;
+    let TaskText { text, name } = read_text(&args.file)?;
     let form = args.format.map_or_else(|| TaskFileFormat::detect(&args.file, &text), TaskFormatArg::file_format);
     let project = Project::find_here()?;
     let mode = if args.dry_run { ImportMode::DryRun } else { ImportMode::Store };

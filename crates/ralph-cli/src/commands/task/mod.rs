@@ -2,7 +2,6 @@
 mod approve;
 mod create;
 mod delete;
-mod diff_base;
 mod edit;
 mod export;
 mod field_args;
@@ -10,7 +9,6 @@ mod followup;
 mod generate;
 mod generate_args;
 mod import;
-mod import_generated;
 mod list;
 mod role_args;
 mod run;
@@ -21,12 +19,8 @@ use clap::{Args, Subcommand};
 
 pub use create::TaskCreateArgs;
 pub use followup::TaskFollowupArgs;
-pub use import_generated::{finish_generation, finish_generation_in};
 
 use crate::error::CommandError;
-use ralph_app::task::{self as app_task, FoundTask};
-use ralph_engine::project::Project;
-use ralph_store::Store;
 
 /// Manages tasks: units of work with completion criteria
 ///
@@ -83,14 +77,4 @@ pub fn create_task(args: &TaskCreateArgs) -> Result<u8, CommandError> {
 
 pub fn create_followup_task(args: &TaskFollowupArgs) -> Result<u8, CommandError> {
     followup::run(args)
-}
-
-/// Opens the store of the project in the current directory, and creates it if it does not exist.
-async fn open_or_create_store() -> Result<Store, CommandError> {
-    Ok(app_task::open_or_create_store(&Project::find_here()?).await?)
-}
-
-/// Returns a task of the project in the current directory, with its store.
-async fn find_task(id: &str) -> Result<FoundTask, CommandError> {
-    Ok(app_task::find_task(&Project::find_here()?, id).await?)
 }

@@ -1,6 +1,5 @@
 //! `ralph doctor`: checks the agents and the machine.
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,19 +7,15 @@ use ralph_core::outcome::exit_code;
 use serde_json::json;
 
 use super::agents::find_agent;
-use super::config_args::ConfigArgs;
 use super::execute::with_keeper;
+use super::interaction::TerminalInteraction;
+use super::out;
 use super::value_parsers::parse_duration;
-use super::{install, out};
 use crate::error::CommandError;
 use crate::report::{ColorMode, TextStyle};
-use ralph_agents::{AGENTS, Agent};
-use ralph_app::config::Settings;
-use ralph_app::doctor::{
-    self, AgentExamination, AgentHealth, AgentUse, DoctorFinding, ExaminedProject, FindingStatus, worst_status,
-};
+use ralph_agents::Agent;
+use ralph_app::doctor::{DiagnosisRequest, DoctorFinding, DoctorReport, FindingStatus, diagnose};
 use ralph_engine::project::Project;
-use ralph_process::Keeper;
 
 /// Checks that agents and this machine are ready
 ///
@@ -45,105 +40,19 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs) -> Result<u8, CommandError> {
     let requested: Vec<&'static dyn Agent> =
         args.agents.iter().map(|name| find_agent(name)).collect::<Result<_, _>>()?;
-    with_keeper(|keeper| async move {
-        let report = run_diagnosis(&keeper, &requested, args.timeout).await;
+    let request = DiagnosisRequest { project: Project::find_here(), agents: requested, version_timeout: args.timeout };
+    with_keeper(async |keeper| {
+        let report = diagnose(request, &keeper, &TerminalInteraction).await;
         if args.json {
             print_json(&report);
         } else {
             print_report(&report);
         }
-        Ok(if report.overall_status() == FindingStatus::Bad {
-            exit_code::PREFLIGHT_FAILED
-        } else {
-            exit_code::COMPLETED
+        Ok(match report.overall_status() {
+            FindingStatus::Bad => exit_code::PREFLIGHT_FAILED,
+            FindingStatus::Good | FindingStatus::Note | FindingStatus::Warning => exit_code::COMPLETED,
         })
     })
-}
-
-/// All findings.
-struct DoctorReport {
-    agents: Vec<AgentHealth>,
-    checks: Vec<DoctorFinding>,
-}
-
-impl DoctorReport {
-    fn overall_status(&self) -> FindingStatus {
-        worst_status(self.agents.iter().flat_map(|agent| &agent.findings).chain(&self.checks))
-    }
-}
-
-async fn run_diagnosis(keeper: &Keeper, requested: &[&'static dyn Agent], timeout: Duration) -> DoctorReport {
-    let project = Project::find_here();
-    let root =
-        project.as_ref().map_or_else(|_| std::env::current_dir().unwrap_or_default(), |found| found.root.clone());
-    let (settings_finding, chosen) = check_settings(project.as_ref().ok());
-    let examined_project = project
-        .as_ref()
-        .map(|project| ExaminedProject { root: project.root.clone(), state_folder: project.state_folder() });
-    let mut checks = doctor::check_machine(examined_project.as_ref().map_err(ToString::to_string)).await;
-    checks.push(settings_finding);
-    let examination = AgentExamination {
-        root,
-        agent_use: AgentUse::Unused,
-        version_timeout: timeout,
-        own_program: install::find_own_program().ok(),
-    };
-    DoctorReport { agents: examine_agents(keeper, requested, &examination, &chosen).await, checks }
-}
-
-/// Examines all agents concurrently, because some are slow to print their version.
-async fn examine_agents(
-    keeper: &Keeper,
-    requested: &[&'static dyn Agent],
-    examination: &AgentExamination,
-    chosen: &[&str],
-) -> Vec<AgentHealth> {
-    let is_requested = |agent: &dyn Agent| requested.iter().any(|other| other.name() == agent.name());
-    let agent_use = |agent: &dyn Agent| {
-        if is_requested(agent) || chosen.contains(&agent.name()) { AgentUse::Needed } else { AgentUse::Unused }
-    };
-    let examined = AGENTS.iter().copied().filter(|agent| requested.is_empty() || is_requested(*agent));
-    let tasks: Vec<_> = examined
-        .map(|agent| {
-            let (keeper, examination) =
-                (keeper.clone(), AgentExamination { agent_use: agent_use(agent), ..examination.clone() });
-            tokio::spawn(async move { doctor::examine_agent(&keeper, agent, &examination).await })
-        })
-        .collect();
-    let mut found = Vec::new();
-    for task in tasks {
-        found.extend(task.await.ok());
-    }
-    found
-}
-
-/// Loads the settings, and returns the finding and the adapters of the agents that they choose.
-fn check_settings(project: Option<&Project>) -> (DoctorFinding, Vec<&'static str>) {
-    match ConfigArgs::default().load_settings(project).and_then(|settings| describe_chosen_agents(&settings, project)) {
-        Ok((what, adapters)) => {
-            (DoctorFinding { name: "settings", status: FindingStatus::Good, what, hint: None }, adapters)
-        }
-        Err(failure) => {
-            let hint = failure.hints.first().cloned();
-            (DoctorFinding { name: "settings", status: FindingStatus::Bad, what: failure.message, hint }, Vec::new())
-        }
-    }
-}
-
-/// Describes the agents of a run here, and returns the adapters of those that start the adapter's default program.
-fn describe_chosen_agents(
-    settings: &Settings,
-    project: Option<&Project>,
-) -> Result<(String, Vec<&'static str>), CommandError> {
-    let root = project.map_or_else(PathBuf::new, |project| project.root.clone());
-    let (first, others) = (settings.chosen_agent(&root)?, settings.fallback_agents(&root)?);
-    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-    let what = match names.as_slice() {
-        [] => format!("the agent is {}", first.name),
-        names => format!("the agent is {}; fallback: {}", first.name, names.join(", ")),
-    };
-    let own = [&first].into_iter().chain(&others).filter(|agent| agent.overrides.cli.is_none());
-    Ok((what, own.map(|agent| agent.adapter.name()).collect()))
 }
 
 fn print_json(report: &DoctorReport) {

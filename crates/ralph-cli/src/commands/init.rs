@@ -1,18 +1,11 @@
 //! `ralph init`: writes the configuration and prompts of a project.
-use std::path::Path;
-
 use clap::Args;
-use ralph_core::outcome::exit_code;
 
-use super::config_args::ConfigArgs;
+use super::interaction::TerminalInteraction;
 use super::out;
 use crate::error::CommandError;
-use ralph_agents as agent;
-use ralph_agents::{AGENTS, AgentProgram};
-use ralph_app::init::{self, DetectedProject, InitFileOutcome, InitFileResult};
-use ralph_app::run::find_enclosing_run;
+use ralph_app::init::{DetectedProject, InitFileOutcome, InitFileResult, InitNextStep, initialize_project};
 use ralph_engine::project::Project;
-use ralph_process as process;
 
 /// Prepares this project for `ralph plan` and `ralph build`
 ///
@@ -30,49 +23,10 @@ pub struct InitArgs {
 }
 
 pub fn run(args: &InitArgs) -> Result<u8, CommandError> {
-    let project = Project::find_here()?;
-    let found = detect_setup(args, &project.root)?;
-    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
-    let written = init::write_init_files(&project, &found, &names.join(", ")).map_err(|error| {
-        CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error)
-            .with_hint("existing files were not changed; run `ralph init` again")
-    })?;
-    let settings = ConfigArgs::default().load_settings(Some(&project))?;
-    let is_new_config =
-        written.iter().any(|file| file.outcome == InitFileOutcome::Created && file.path.ends_with("config.yaml"));
-    let is_approved = is_new_config && find_enclosing_run(&project).is_none();
-    let approved = if is_approved { ralph_app::trust::approve_commands(&project, &settings) } else { Ok(()) };
-    let next = match ralph_app::trust::is_approved(&project, &settings) {
-        Ok(true) => InitNextStep::Plan,
-        Ok(false) | Err(_) => InitNextStep::Approve,
-    };
-    print_init_summary(&found, &written, next);
-    approved.map(|()| 0).map_err(|error| {
-        CommandError::from(error).with_hint("the files were written; approve their commands with `ralph trust`")
-    })
-}
-
-/// The next step for the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InitNextStep {
-    /// The configuration has commands that are not approved.
-    Approve,
-    Plan,
-}
-
-fn detect_setup(args: &InitArgs, root: &Path) -> Result<DetectedProject, CommandError> {
-    let named = AGENTS.iter().filter_map(|agent| match agent.program() {
-        AgentProgram::OnPath(program) => Some((agent.name(), program)),
-        AgentProgram::OwnBinary | AgentProgram::UserProvided => None,
-    });
-    let named: Vec<_> = named.collect();
-    let found = init::detect_project(root, &named, |program| process::can_start_program(root, program));
-    let Some(name) = &args.agent else { return Ok(found) };
-    let agent = agent::find_agent(name).map_err(|error| {
-        let hint = error.hint();
-        CommandError::from_error(exit_code::USAGE_ERROR, &error).with_hint(hint)
-    })?;
-    Ok(DetectedProject { agent: Some(agent.name()), ..found })
+    let report = initialize_project(&Project::find_here()?, args.agent.as_deref(), &TerminalInteraction)?;
+    print_init_summary(&report.detected, &report.files, report.next_step);
+    report.approval?;
+    Ok(0)
 }
 
 fn print_init_summary(found: &DetectedProject, written: &[InitFileResult], next: InitNextStep) {

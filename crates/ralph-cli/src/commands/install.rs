@@ -7,11 +7,10 @@ use serde_json::json;
 use super::out;
 use crate::error::CommandError;
 use ralph_agents::install::{
-    self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallError, InstallPlan, InstallScope, InstallTarget,
-    RalphExecutable,
+    self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallScope, find_host_installer,
 };
+use ralph_app::install::{InstallMode, InstallReport, InstallRequest, install_ralph, uninstall_ralph};
 use ralph_engine::project::Project;
-use ralph_process as process;
 
 /// Installs ralph in an agent's sessions: hooks and the slash commands /ralph, /cancel-ralph, /ralph-status,
 /// /ralph-tasks
@@ -70,53 +69,22 @@ struct InstallTargetArgs {
 
 pub fn run_install(args: &InstallArgs) -> Result<u8, CommandError> {
     let timeout = args.seconds.map_or(HookTimeout::KeepExisting, HookTimeout::Seconds);
-    args.target.apply_plan(|host, place, own| install::plan_install(host, place, own, timeout), AdviceMode::Show)
+    let target = &args.target;
+    target.print_result(&install_ralph(target.to_request()?, timeout)?);
+    Ok(0)
 }
 
 pub fn run_uninstall(args: &UninstallArgs) -> Result<u8, CommandError> {
-    args.target.apply_plan(install::plan_uninstall, AdviceMode::Hide)
-}
-
-/// Whether advice and warnings are shown after the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AdviceMode {
-    Show,
-    Hide,
-}
-
-#[derive(Default)]
-struct InstallNotes {
-    advice: Option<String>,
-    warnings: Vec<String>,
+    let target = &args.target;
+    target.print_result(&uninstall_ralph(target.to_request()?)?);
+    Ok(0)
 }
 
 impl InstallTargetArgs {
-    fn apply_plan(
-        &self,
-        plan: impl Fn(&HostInstaller, &InstallTarget<'_>, &RalphExecutable) -> Result<InstallPlan, InstallError>,
-        advice_mode: AdviceMode,
-    ) -> Result<u8, CommandError> {
-        let host = install::find_host_installer(&self.host)?;
-        let variable = |name: &str| std::env::var_os(name);
-        let project_root = Project::find_here().ok().map(|project| project.root);
-        let place = InstallTarget { scope: self.install_scope(host)?, project_root, env_var: &variable };
-        let own = find_own_program()?;
-        let changes = plan(host, &place, &own)?;
-        if !self.dry_run {
-            install::apply_plan(&changes)?;
-        }
-        let notes = match advice_mode {
-            AdviceMode::Show => InstallNotes {
-                advice: host.post_install_advice(&place.scope),
-                warnings: install::install_warnings(host, &place, &own),
-            },
-            AdviceMode::Hide => InstallNotes::default(),
-        };
-        match self.json {
-            true => self.print_json(host, &place, &changes, &notes)?,
-            false => self.print_report(&changes, &notes),
-        }
-        Ok(0)
+    fn to_request(&self) -> Result<InstallRequest<'_>, CommandError> {
+        let host = find_host_installer(&self.host)?;
+        let mode = if self.dry_run { InstallMode::DryRun } else { InstallMode::Apply };
+        Ok(InstallRequest { host: &self.host, scope: self.install_scope(host)?, mode })
     }
 
     fn install_scope(&self, host: &HostInstaller) -> Result<InstallScope, CommandError> {
@@ -131,23 +99,24 @@ impl InstallTargetArgs {
         }
     }
 
-    fn print_json(
-        &self,
-        host: &HostInstaller,
-        place: &InstallTarget<'_>,
-        changes: &InstallPlan,
-        notes: &InstallNotes,
-    ) -> Result<(), CommandError> {
-        let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
-        let files: Vec<_> = changes.file_reports().iter().map(file).collect();
-        let whole = json!({ "host": host.name, "scope": place.scope.name(), "folder": host.settings_folder(place)?,
-            "dry_run": self.dry_run, "files": files, "advice": notes.advice, "warnings": notes.warnings });
-        out::print_line(&whole.to_string());
-        Ok(())
+    fn print_result(&self, report: &InstallReport) {
+        if self.json {
+            self.print_json(report);
+        } else {
+            self.print_report(report);
+        }
     }
 
-    fn print_report(&self, changes: &InstallPlan, notes: &InstallNotes) {
-        let reports = changes.file_reports();
+    fn print_json(&self, report: &InstallReport) {
+        let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
+        let files: Vec<_> = report.changes.file_reports().iter().map(file).collect();
+        let whole = json!({ "host": report.host.name, "scope": report.scope.name(), "folder": report.settings_folder,
+            "dry_run": self.dry_run, "files": files, "advice": report.advice, "warnings": report.warnings });
+        out::print_line(&whole.to_string());
+    }
+
+    fn print_report(&self, installed: &InstallReport) {
+        let reports = installed.changes.file_reports();
         for report in &reports {
             out::print_message(&format!("{:<8}  {}", report.outcome.name(), report.path.display()));
             if self.dry_run {
@@ -163,10 +132,10 @@ impl InstallTargetArgs {
         if self.dry_run {
             out::print_message("\nNothing was changed (--dry-run).");
         }
-        if let Some(advice) = &notes.advice {
+        if let Some(advice) = &installed.advice {
             out::print_message(&format!("\nNote: {advice}."));
         }
-        notes.warnings.iter().for_each(|warning| out::print_message(&format!("\nWarning: {warning}.")));
+        installed.warnings.iter().for_each(|warning| out::print_message(&format!("\nWarning: {warning}.")));
     }
 }
 
@@ -182,10 +151,4 @@ fn print_diff(report: &FileReport) {
     let between = |lines: &[String]| lines.get(same..lines.len() - end).unwrap_or_default().to_vec();
     between(&before).iter().for_each(|line| out::print_message(&format!("    - {line}")));
     between(&after).iter().for_each(|line| out::print_message(&format!("    + {line}")));
-}
-
-/// Returns the path of this program: the one on PATH if it leads here, else the path of this binary.
-pub fn find_own_program() -> Result<RalphExecutable, CommandError> {
-    let known = std::env::current_dir().ok().and_then(|here| process::find_program(&here, "ralph").ok());
-    Ok(RalphExecutable::locate(known)?)
 }

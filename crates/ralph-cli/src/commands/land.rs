@@ -7,11 +7,8 @@ use super::interaction::TerminalInteraction;
 use super::land_report::{report_json, report_text};
 use super::{out, signal_exit_code};
 use crate::error::CommandError;
-use ralph_app::landing::{LandLockWaiter, LandResult, LandingContext};
-use ralph_app::run::{refuse_recursion, refuse_tracked_state};
-use ralph_app::task::open_task_store;
+use ralph_app::landing::{LandReport, LandingEnd, land_tasks};
 use ralph_engine::project::Project;
-use ralph_process::Keeper;
 
 /// Merges the accepted work of finished tasks into your branch, after verifying the merged result
 ///
@@ -34,27 +31,20 @@ pub struct LandArgs {
 
 pub fn run(args: &LandArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
-    refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
-    with_keeper(|keeper| land_tasks(args, project, keeper))
+    with_keeper(async |keeper| {
+        let report = |landed: &LandReport| print_report(args, landed);
+        Ok(match land_tasks(&project, &args.tasks, &keeper, &TerminalInteraction, report).await? {
+            LandingEnd::AllLanded => exit_code::COMPLETED,
+            LandingEnd::ChecksFailed => exit_code::NOT_COMPLETE,
+            LandingEnd::Stopped(signal) => signal_exit_code(signal),
+        })
+    })
 }
 
-async fn land_tasks(args: &LandArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
-    let store = open_task_store(&project).await?;
-    let mut lock_waiter = LandLockWaiter::without_waiting()?;
-    let context = LandingContext { store: &store, project: &project, keeper: &keeper, person: &TerminalInteraction };
-    for id in &args.tasks {
-        let result = context.land_task(id, &mut lock_waiter).await?;
-        match &result {
-            LandResult::Stopped(signal) => return Ok(signal_exit_code(*signal)),
-            LandResult::Landed(report) | LandResult::ChecksFailed(report) if args.json => {
-                out::print_line(&report_json(report).to_string());
-            }
-            LandResult::Landed(report) | LandResult::ChecksFailed(report) => out::print_data(&report_text(report)),
-        }
-        if let LandResult::ChecksFailed(_) = result {
-            return Ok(exit_code::NOT_COMPLETE);
-        }
+fn print_report(args: &LandArgs, report: &LandReport) {
+    if args.json {
+        out::print_line(&report_json(report).to_string());
+    } else {
+        out::print_data(&report_text(report));
     }
-    Ok(exit_code::COMPLETED)
 }

@@ -43,7 +43,6 @@ mod retry;
 mod rewind;
 mod run;
 mod run_args;
-mod run_lookup;
 mod run_report;
 mod runs;
 mod session;

@@ -2,9 +2,11 @@
 use clap::Args;
 
 use super::value_parsers::parse_run_limit;
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
+use ralph_app::run::list_runs;
 use ralph_app::view::{self, run_lines};
+use ralph_engine::project::Project;
 
 /// Lists the runs of this project, newest first
 #[derive(Debug, Args)]
@@ -19,7 +21,7 @@ pub struct RunsArgs {
 
 pub fn run(args: &RunsArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let runs = run_lookup::list_runs(args.limit).await?;
+        let runs = list_runs(&Project::find_here()?, args.limit).await?;
         if args.json {
             let rows: Vec<_> = runs.iter().map(view::run_json).collect();
             out::print_line(&serde_json::Value::from(rows).to_string());

@@ -1,9 +1,9 @@
 //! `ralph status`.
 use clap::Args;
 
-use super::{block_on, out, run_lookup, status_watch};
+use super::{block_on, out, status_watch};
 use crate::error::CommandError;
-use ralph_app::control::load_active_work;
+use ralph_app::control::ActiveWorkReader;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
@@ -31,11 +31,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
         if args.watch {
             return status_watch::watch_status(&project, args.json).await;
         }
-        let store = run_lookup::open_existing_store().await?;
-        let loops = match &store {
-            Some(store) => load_active_work(store, &project).await?,
-            None => Vec::new(),
-        };
+        let loops = ActiveWorkReader::new(&project).read().await?;
         if args.json {
             out::print_line(
                 &serde_json::Value::from(loops.iter().map(ActiveWork::to_json).collect::<Vec<_>>()).to_string(),

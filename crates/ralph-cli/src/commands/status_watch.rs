@@ -7,14 +7,13 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 use rustix::termios::tcgetwinsize;
 
+use super::out;
 use super::status::format_loop_list;
-use super::{out, run_lookup};
 use crate::error::CommandError;
-use ralph_app::control::load_active_work;
+use ralph_app::control::ActiveWorkReader;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
-use ralph_store::Store;
 
 /// How often the loops are read.
 const STATUS_REFRESH_INTERVAL: Duration = Duration::from_millis(250);
@@ -62,14 +61,10 @@ async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
 }
 
 async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<(), CommandError> {
-    let mut store = None;
+    let mut reader = ActiveWorkReader::new(project);
     let mut tracker = LoopChangeTracker::default();
     while out::has_reader() {
-        // The store is created with the first run, which may start while this command waits.
-        if store.is_none() {
-            store = run_lookup::open_existing_store().await?;
-        }
-        let loops = load_loops(store.as_ref(), project).await?;
+        let loops = reader.read().await?;
         if is_screen {
             out::print_data(&render_frame(&format_loop_list(&loops), terminal_size()));
         } else {
@@ -78,13 +73,6 @@ async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<()
         tokio::time::sleep(STATUS_REFRESH_INTERVAL).await;
     }
     Ok(())
-}
-
-async fn load_loops(store: Option<&Store>, project: &Project) -> Result<Vec<ActiveWork>, CommandError> {
-    match store {
-        Some(store) => Ok(load_active_work(store, project).await?),
-        None => Ok(Vec::new()),
-    }
 }
 
 fn terminal_size() -> TerminalSize {

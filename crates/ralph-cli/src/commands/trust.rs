@@ -1,12 +1,9 @@
-//! `ralph trust`, and the check before every loop that the commands of the project are approved.
+//! `ralph trust`.
 use clap::Args;
 
 use super::config_args::ConfigArgs;
-use super::interaction::TerminalInteraction;
 use super::{confirm, out};
 use crate::error::CommandError;
-use ralph_app::config::{Settings, SettingsUse};
-use ralph_app::run::find_enclosing_run;
 use ralph_app::trust::{self, TrustStatus, format_command};
 use ralph_engine::project::Project;
 
@@ -53,12 +50,7 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
         out::print_message(approval_text(trust::approval_status(&project, &settings)?));
         return Ok(0);
     }
-    if find_enclosing_run(&project).is_some() {
-        return Err(CommandError::preflight_error(
-            "an agent cannot approve the commands of the project that it works on",
-        )
-        .with_hint("a person must approve them, outside of the run"));
-    }
+    trust::refuse_approval_by_agent(&project)?;
     if !args.yes {
         confirm::require_confirmation("not approved")?;
     }
@@ -75,11 +67,6 @@ fn revoke_approval(project: &Project) -> Result<u8, CommandError> {
         out::print_message(&format!("{root} was not approved"));
     }
     Ok(0)
-}
-
-/// Refuses to use a part of the settings whose commands the user has not approved, after asking at the terminal.
-pub fn ensure_use_approved(project: &Project, settings: &Settings, used: &SettingsUse<'_>) -> Result<(), CommandError> {
-    Ok(trust::ensure_use_approved(project, settings, used, &TerminalInteraction)?)
 }
 
 fn approval_text(status: TrustStatus) -> &'static str {

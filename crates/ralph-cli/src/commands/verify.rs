@@ -4,12 +4,10 @@ use ralph_core::outcome::exit_code;
 
 use super::execute::with_keeper;
 use super::verify_report::{report_json, report_text};
-use super::{out, run_lookup, signal_exit_code};
+use super::{out, signal_exit_code};
 use crate::error::CommandError;
-use ralph_app::run::{FoundRun, refuse_recursion, refuse_tracked_state};
-use ralph_app::verification::{self, ImportedCommands, Reverification};
+use ralph_app::verification::{ImportedCommands, Reverification, ReverificationReport, reverify_run};
 use ralph_engine::project::Project;
-use ralph_process::Keeper;
 
 /// Repeats the checks of a completed run on a fresh checkout of the verified commit, and compares the results
 ///
@@ -33,22 +31,19 @@ pub struct VerifyArgs {
 
 pub fn run(args: &VerifyArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
-    refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
-    with_keeper(|keeper| reverify_run(args, project, keeper))
+    let imported = if args.approve { ImportedCommands::Approved } else { ImportedCommands::Refuse };
+    with_keeper(async |keeper| match reverify_run(&project, args.run.as_deref(), imported, keeper).await? {
+        Reverification::Finished(report) => print_report(args, &report),
+        Reverification::Stopped(signal) => Ok(signal_exit_code(signal)),
+    })
 }
 
-async fn reverify_run(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
-    let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
-    let imported = if args.approve { ImportedCommands::Approved } else { ImportedCommands::Refuse };
-    let report = match verification::reverify_run(&store, &project, run, imported, keeper).await? {
-        Reverification::Finished(report) => report,
-        Reverification::Stopped(signal) => return Ok(signal_exit_code(signal)),
-    };
+/// Prints the report, and returns the exit code.
+fn print_report(args: &VerifyArgs, report: &ReverificationReport) -> Result<u8, CommandError> {
     if args.json {
-        out::print_line(&report_json(&report).to_string());
+        out::print_line(&report_json(report).to_string());
     } else {
-        out::print_data(&report_text(&report));
+        out::print_data(&report_text(report));
     }
     match report.inconclusive_error() {
         Some(error) => Err(error.into()),

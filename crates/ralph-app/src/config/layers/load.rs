@@ -2,12 +2,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::error::{ConfigError, ValueError};
-use super::files::{self, ConfigFileContents, ConfigFiles};
-use super::origin::{FileLayer, SettingSource};
-use super::settings::Settings;
-use super::templates::TemplateLibrary;
-use super::{assignments, classic, document, environment};
+use crate::config::checks::templates::TemplateLibrary;
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::layers::assignments;
+use crate::config::layers::classic;
+use crate::config::layers::document;
+use crate::config::layers::environment;
+use crate::config::layers::files::{self, ConfigFileContents, ConfigFiles};
+use crate::config::settings::all_settings::Settings;
+use crate::config::settings::origin::{FileLayer, SettingSource};
 
 /// A file that `--config` names, which replaces the project's.
 #[derive(Debug, Clone, Copy)]

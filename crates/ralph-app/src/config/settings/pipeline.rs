@@ -4,8 +4,8 @@ use std::time::Duration;
 use ralph_core::pipeline::Pipeline;
 use ralph_core::task::Role;
 
-use super::Settings;
-use super::origin::Setting;
+use crate::config::Settings;
+use crate::config::settings::origin::Setting;
 
 /// Whether a person or the worker merges finished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

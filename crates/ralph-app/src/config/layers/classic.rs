@@ -1,12 +1,12 @@
 //! The classic configuration: `KEY=value`. Every key is a variable for prompts; known keys also set settings, unless
 //! their value is empty.
-use super::assignments::{self, ShellAssignment};
-use super::document::KeyContext;
-use super::error::{ConfigError, ValueError};
-use super::origin::{Setting, SettingSource};
-use super::settings::Settings;
-use super::slot::{NumberBounds, SettingSlot, ValueShape};
-use super::templates::TemplateLibrary;
+use crate::config::checks::templates::TemplateLibrary;
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::slot::{NumberBounds, SettingSlot, ValueShape};
+use crate::config::layers::assignments::{self, ShellAssignment};
+use crate::config::layers::document::KeyContext;
+use crate::config::settings::all_settings::Settings;
+use crate::config::settings::origin::{Setting, SettingSource};
 use ralph_util::shell_words;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
@@ -27,7 +27,7 @@ const CLASSIC_KEYS: &[ClassicKey] = &[
 ];
 
 /// Applies a classic file as one layer.
-pub(super) fn apply_classic_file(
+pub(in crate::config) fn apply_classic_file(
     settings: &mut Settings,
     text: &str,
     source: &SettingSource,

@@ -1,39 +1,43 @@
 //! Applies a document, level by level, to the settings. Unknown keys are errors with a suggestion.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::{ConfigError, ValueError};
-use super::keys::{AGENT_KEYS, CONFIG_KEYS, ConfigKey, KeyTarget};
-use super::origin::{Setting, SettingSource};
-use super::settings::{AgentSettings, Settings};
-use super::slot::read_scalar;
-use super::templates::TemplateLibrary;
+use crate::config::checks::templates::TemplateLibrary;
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::key_list::{AGENT_KEYS, CONFIG_KEYS, ConfigKey, KeyTarget};
+use crate::config::keys::slot::read_scalar;
+use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::origin::{Setting, SettingSource};
 use ralph_util::duration;
 use ralph_util::suggest;
 use ralph_util::yaml::{self, DocumentNode, MapEntry, NodeContent};
 
 /// The position of the value that is being read: its source and its key.
-pub(super) struct KeyContext<'a> {
+pub(in crate::config) struct KeyContext<'a> {
     pub source: &'a SettingSource,
     pub path: String,
     pub templates: &'a TemplateLibrary,
 }
 
 impl KeyContext<'_> {
-    pub(super) fn error_at_node(&self, node: &DocumentNode, error: ValueError) -> ConfigError {
+    pub(in crate::config) fn error_at_node(&self, node: &DocumentNode, error: ValueError) -> ConfigError {
         let message =
             if self.path.is_empty() { error.message.clone() } else { format!("{}: {}", self.path, error.message) };
         let node = node.nearest_node(&error.part);
         ValueError { message, ..error }.at_place(self.source.format_place(node.line, Some(node.column)))
     }
 
-    pub(super) fn child(&self, name: &str) -> Self {
+    pub(in crate::config) fn child(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         Self { source: self.source, path, templates: self.templates }
     }
 }
 
 /// Applies a YAML document as one layer.
-pub(super) fn apply_document(settings: &mut Settings, text: &str, source: &SettingSource) -> Result<(), ConfigError> {
+pub(in crate::config) fn apply_document(
+    settings: &mut Settings,
+    text: &str,
+    source: &SettingSource,
+) -> Result<(), ConfigError> {
     let templates = settings.templates.clone();
     let context = KeyContext { source, path: String::new(), templates: &templates };
     let root = parse_yaml(text, source)?;
@@ -41,7 +45,7 @@ pub(super) fn apply_document(settings: &mut Settings, text: &str, source: &Setti
 }
 
 /// Parses YAML; errors name the position in the source.
-pub(super) fn parse_yaml(text: &str, source: &SettingSource) -> Result<DocumentNode, ConfigError> {
+pub(in crate::config) fn parse_yaml(text: &str, source: &SettingSource) -> Result<DocumentNode, ConfigError> {
     yaml::parse(text).map_err(|bad| {
         ValueError::new(format!("not valid YAML: {}", bad.message))
             .at_place(source.format_place(bad.line, Some(bad.column)))
@@ -49,7 +53,7 @@ pub(super) fn parse_yaml(text: &str, source: &SettingSource) -> Result<DocumentN
 }
 
 /// Fills a table of keys from a map. `context.path` is the path of the table.
-pub(super) fn fill_keys<S>(
+pub(in crate::config) fn fill_keys<S>(
     keys: &[ConfigKey<S>],
     target: &mut S,
     node: &DocumentNode,
@@ -90,7 +94,10 @@ fn fill_level<S>(
     Ok(())
 }
 
-pub(super) fn map_entries<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'a [MapEntry], ConfigError> {
+pub(in crate::config) fn map_entries<'a>(
+    node: &'a DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<&'a [MapEntry], ConfigError> {
     match &node.content {
         NodeContent::Map(entries) => Ok(entries),
         // All entries of the table are commented out.
@@ -117,7 +124,7 @@ fn unknown_key_error<S>(keys: &[ConfigKey<S>], entry: &MapEntry, level: &KeyLeve
 }
 
 /// Fills a table of strings with names that the user chooses. A repeated name replaces only its own value.
-pub(super) fn fill_variables(
+pub(in crate::config) fn fill_variables(
     slot: &mut BTreeMap<String, Setting<String>>,
     node: &DocumentNode,
     context: &KeyContext<'_>,
@@ -138,13 +145,13 @@ pub(super) fn fill_variables(
 }
 
 /// Returns whether a shell accepts the text as a variable name.
-pub(super) fn is_variable_name(name: &str) -> bool {
+pub(in crate::config) fn is_variable_name(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Fills the table of agents.
-pub(super) fn fill_agents(
+pub(in crate::config) fn fill_agents(
     slot: &mut BTreeMap<String, AgentSettings>,
     node: &DocumentNode,
     context: &KeyContext<'_>,
@@ -166,7 +173,7 @@ pub(super) fn fill_agents(
 }
 
 /// Accepts only the default of a reserved key.
-pub(super) fn accept_reserved_default(
+pub(in crate::config) fn accept_reserved_default(
     default: &str,
     node: &DocumentNode,
     context: &KeyContext<'_>,

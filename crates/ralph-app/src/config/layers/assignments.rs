@@ -1,9 +1,9 @@
 //! Parses `KEY=value` lines in shell syntax without running or expanding anything: `$(…)` and backquotes are text.
 //! By hand because a shell parser would expand and execute.
-use super::document::is_variable_name;
+use crate::config::layers::document::is_variable_name;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShellAssignment {
+pub(in crate::config) struct ShellAssignment {
     pub key: String,
     pub value: String,
     pub line: u64,
@@ -11,7 +11,7 @@ pub(super) struct ShellAssignment {
 
 /// A line that is not an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AssignmentError {
+pub(in crate::config) struct AssignmentError {
     pub line: u64,
     pub message: &'static str,
     pub hint: &'static str,
@@ -25,7 +25,7 @@ const YAML_FILE_NAME_HINT: &str = "name a YAML configuration config.yaml";
 const QUOTE_VALUE_HINT: &str = "quote the value: KEY=\"two words\"";
 
 /// Returns whether a text looks like assignments rather than YAML, judged by its first line that is not a comment.
-pub(super) fn looks_like_assignments(text: &str) -> bool {
+pub(in crate::config) fn looks_like_assignments(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| {
         let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
@@ -34,7 +34,7 @@ pub(super) fn looks_like_assignments(text: &str) -> bool {
 }
 
 /// Returns the assignments in file order.
-pub(super) fn parse_assignments(text: &str) -> Result<Vec<ShellAssignment>, AssignmentError> {
+pub(in crate::config) fn parse_assignments(text: &str) -> Result<Vec<ShellAssignment>, AssignmentError> {
     let mut reader = AssignmentReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
     let mut found = Vec::new();
     loop {

@@ -8,13 +8,13 @@ use ralph_core::criterion::template::{
     TemplateParameter, built_in_templates,
 };
 
-use super::checks::{ConfiguredCheck, read_checks, read_strings};
-use super::document::{KeyContext, map_entries, parse_yaml};
-use super::error::{ConfigError, ValueError};
-use super::files::{self, ConfigFileContents};
-use super::origin::{FileLayer, SettingOrigin, SettingSource};
-use super::project_commands::{ProjectCommand, template_key};
-use super::slot::{read_scalar, read_text};
+use crate::config::checks::configured_check::{ConfiguredCheck, read_checks, read_strings};
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::slot::{read_scalar, read_text};
+use crate::config::layers::document::{KeyContext, map_entries, parse_yaml};
+use crate::config::layers::files::{self, ConfigFileContents};
+use crate::config::settings::origin::{FileLayer, SettingOrigin, SettingSource};
+use crate::config::settings::project_commands::{ProjectCommand, template_key};
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, MapEntry, NodeContent};
 
@@ -46,7 +46,7 @@ impl TemplateLibrary {
         })
     }
 
-    pub(super) fn try_instantiate_check(
+    pub(in crate::config) fn try_instantiate_check(
         &self,
         name: &str,
         values: &BTreeMap<String, ParameterValues>,
@@ -97,7 +97,7 @@ impl TemplateLibrary {
     }
 
     /// Returns the project's templates as commands that need approval.
-    pub(super) fn project_commands(&self) -> Vec<ProjectCommand> {
+    pub(in crate::config) fn project_commands(&self) -> Vec<ProjectCommand> {
         let command = |path: PathBuf| {
             let text = match files::read_config_file(&path) {
                 Ok(ConfigFileContents::Text(text)) => text,

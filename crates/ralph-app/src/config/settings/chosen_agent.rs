@@ -1,9 +1,9 @@
 //! Resolves the agent that a run uses: its adapter and its settings.
 use std::path::Path;
 
-use super::error::{ConfigError, ValueError};
-use super::origin::{Setting, SettingOrigin};
-use super::settings::{AgentSettings, Settings};
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::origin::{Setting, SettingOrigin};
 use ralph_agents as agent;
 use ralph_agents::{Agent, LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides};
 use ralph_util::suggest;
@@ -99,7 +99,7 @@ impl Settings {
     }
 
     /// Returns the agent's own model, unless a higher layer sets the general one.
-    pub(super) fn effective_model<'a>(&'a self, written: &'a AgentSettings) -> &'a Setting<Option<String>> {
+    pub(in crate::config) fn effective_model<'a>(&'a self, written: &'a AgentSettings) -> &'a Setting<Option<String>> {
         let has_own_model = AgentSettings::is_explicit(&written.model);
         if has_own_model && written.model.origin.layer_rank() >= self.model.origin.layer_rank() {
             &written.model
@@ -118,7 +118,7 @@ impl Settings {
     }
 
     /// Checks that every agent has a known type: its own, or the one that its name implies.
-    pub(super) fn validate_agents(&self) -> Result<(), ConfigError> {
+    pub(in crate::config) fn validate_agents(&self) -> Result<(), ConfigError> {
         self.agents.iter().try_for_each(|(name, written)| match &written.kind.value {
             Some(kind) => agent::find_agent(kind).map(drop).map_err(|error| {
                 let hint = error.hint();
@@ -131,7 +131,7 @@ impl Settings {
     }
 
     /// Checks that the agents of all roles exist, so that an unattended worker does not fail hours later.
-    pub(super) fn validate_roles(&self) -> Result<(), ConfigError> {
+    pub(in crate::config) fn validate_roles(&self) -> Result<(), ConfigError> {
         let defaults = AgentSettings::default();
         self.roles.known_roles().into_iter().try_for_each(|role| match &role.agent.value {
             Some(name) if find_adapter(name, self.agents.get(name).unwrap_or(&defaults)).is_none() => {

@@ -7,11 +7,11 @@ use ralph_core::criterion::{
     StagedCheck, VerificationMethod, find_check_problem,
 };
 
-use super::document::{KeyContext, fill_keys, map_entries};
-use super::error::{ConfigError, ValueError};
-use super::keys::{CHECK_KEYS, CheckDraft};
-use super::origin::SettingOrigin;
-use super::slot::{read_scalar, read_text, read_texts};
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::key_list::{CHECK_KEYS, CheckDraft};
+use crate::config::keys::slot::{read_scalar, read_text, read_texts};
+use crate::config::layers::document::{KeyContext, fill_keys, map_entries};
+use crate::config::settings::origin::SettingOrigin;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent};
 
@@ -36,9 +36,9 @@ impl From<ExternalCheck> for ConfiguredCheck {
 
 /// A stage of a check, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ConfiguredStage {
-    pub(super) required: bool,
-    pub(super) check: ConfiguredCheck,
+pub(in crate::config) struct ConfiguredStage {
+    pub(in crate::config) required: bool,
+    pub(in crate::config) check: ConfiguredCheck,
 }
 
 const METHOD_NAMES: &[&str] = &["string_match", "external", "semantic", "multi_stage", "plugin"];
@@ -49,7 +49,10 @@ impl From<ConfiguredStage> for CheckStage {
     }
 }
 
-pub(super) fn read_checks(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredCheck>, ConfigError> {
+pub(in crate::config) fn read_checks(
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<Vec<ConfiguredCheck>, ConfigError> {
     let checks = read_items(node, context)?.iter().map(|item| {
         let (check, required) = read_check(item, context)?;
         if required {
@@ -61,7 +64,10 @@ pub(super) fn read_checks(node: &DocumentNode, context: &KeyContext<'_>) -> Resu
     checks.collect()
 }
 
-pub(super) fn read_stages(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredStage>, ConfigError> {
+pub(in crate::config) fn read_stages(
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<Vec<ConfiguredStage>, ConfigError> {
     let stage = |item| read_check(item, context).map(|(check, required)| ConfiguredStage { required, check });
     read_items(node, context)?.iter().map(stage).collect()
 }
@@ -206,7 +212,7 @@ fn build_plugin_check(draft: CheckDraft) -> Result<PluginCheck, ValueError> {
 }
 
 /// Reads a command: a string is run by the shell, a list is a program and its arguments.
-pub(super) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueError> {
+pub(in crate::config) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueError> {
     match &node.content {
         NodeContent::List(_) => read_texts(node).map(CheckCommand::Argv),
         NodeContent::Null | NodeContent::Text(_) | NodeContent::Map(_) => read_text(node).map(CheckCommand::Shell),
@@ -214,7 +220,7 @@ pub(super) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueErr
 }
 
 /// Reads one string or a list of strings.
-pub(super) fn read_strings(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
+pub(in crate::config) fn read_strings(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     match &node.content {
         NodeContent::Text(_) => read_scalar(node, "a string").map(|text| vec![text.to_owned()]),
         NodeContent::Null => Ok(Vec::new()),
@@ -222,7 +228,7 @@ pub(super) fn read_strings(node: &DocumentNode) -> Result<Vec<String>, ValueErro
     }
 }
 
-pub(super) fn read_template_values(
+pub(in crate::config) fn read_template_values(
     node: &DocumentNode,
     context: &KeyContext<'_>,
 ) -> Result<BTreeMap<String, ParameterValues>, ConfigError> {
@@ -237,7 +243,7 @@ pub(super) fn read_template_values(
 }
 
 /// Converts a node to JSON. Scalars that look like numbers or booleans become numbers or booleans.
-pub(super) fn to_json(node: &DocumentNode) -> serde_json::Value {
+pub(in crate::config) fn to_json(node: &DocumentNode) -> serde_json::Value {
     match &node.content {
         NodeContent::Null => serde_json::Value::Null,
         NodeContent::Text(text) => match serde_json::from_str::<serde_json::Value>(text) {

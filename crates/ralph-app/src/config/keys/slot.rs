@@ -10,12 +10,12 @@ use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
 use ralph_core::policy::ContextMode;
 use ralph_core::task::MethodName;
 
-use super::checks::{self, ConfiguredCheck, ConfiguredStage};
-use super::document::{self, KeyContext};
-use super::error::{ConfigError, ValueError};
-use super::origin::Setting;
-use super::pipeline::LandingMode;
-use super::settings::AgentSettings;
+use crate::config::checks::configured_check::{self, ConfiguredCheck, ConfiguredStage};
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::layers::document::{self, KeyContext};
+use crate::config::settings::all_settings::AgentSettings;
+use crate::config::settings::origin::Setting;
+use crate::config::settings::pipeline::LandingMode;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_util::amounts::{DollarAmount, parse_tokens};
@@ -25,7 +25,7 @@ use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent};
 
 /// The setting that a key fills, with its type.
-pub(super) enum SettingSlot<'a> {
+pub(in crate::config) enum SettingSlot<'a> {
     Text(&'a mut Setting<String>),
     MaybeText(&'a mut Setting<Option<String>>),
     MaybeTexts(&'a mut Setting<Option<Vec<String>>>),
@@ -64,7 +64,7 @@ pub(super) enum SettingSlot<'a> {
 
 /// How a value is written in a single line, as in a variable or classic file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueShape {
+pub(in crate::config) enum ValueShape {
     /// The whole text is the value.
     Scalar,
     /// Words separated by blanks.
@@ -75,46 +75,46 @@ pub(super) enum ValueShape {
 
 /// The smallest and the largest allowed number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NumberBounds {
+pub(in crate::config) struct NumberBounds {
     pub min: u32,
     pub max: u32,
 }
 
 impl NumberBounds {
     /// A larger number is a typing mistake.
-    pub(super) const ITERATIONS: Self = Self { min: 1, max: 1_000_000 };
-    pub(super) const RETRIES: Self = Self { min: 0, max: 1_000_000 };
-    pub(super) const EXIT_CODES: Self = Self { min: 0, max: 255 };
-    pub(super) const SLOTS: Self = Self { min: 1, max: 10_000 };
+    pub(in crate::config) const ITERATIONS: Self = Self { min: 1, max: 1_000_000 };
+    pub(in crate::config) const RETRIES: Self = Self { min: 0, max: 1_000_000 };
+    pub(in crate::config) const EXIT_CODES: Self = Self { min: 0, max: 255 };
+    pub(in crate::config) const SLOTS: Self = Self { min: 1, max: 10_000 };
     /// With more retries, even a check that mostly fails would pass.
-    pub(super) const CHECK_RETRIES: Self = Self { min: 0, max: MAX_CHECK_RETRIES };
+    pub(in crate::config) const CHECK_RETRIES: Self = Self { min: 0, max: MAX_CHECK_RETRIES };
 }
 
-pub(super) const MATCHING_CHOICES: &[(&str, PromiseMatching)] =
+pub(in crate::config) const MATCHING_CHOICES: &[(&str, PromiseMatching)] =
     &[("loose", PromiseMatching::Loose), ("exact", PromiseMatching::Exact)];
-pub(super) const CONTEXT_CHOICES: &[(&str, ContextMode)] =
+pub(in crate::config) const CONTEXT_CHOICES: &[(&str, ContextMode)] =
     &[("continue", ContextMode::Continue), ("fresh", ContextMode::Fresh)];
 /// The methods that need no further settings.
-pub(super) const METHOD_CHOICES: &[(&str, MethodName)] =
+pub(in crate::config) const METHOD_CHOICES: &[(&str, MethodName)] =
     &[("string_match", MethodName::StringMatch), ("semantic", MethodName::Semantic)];
-pub(super) const SCOPE_CHOICES: &[(&str, ClaimScope)] =
+pub(in crate::config) const SCOPE_CHOICES: &[(&str, ClaimScope)] =
     &[("final", ClaimScope::Final), ("iteration", ClaimScope::Iteration)];
 
-pub(super) const ON_ERROR_CHOICES: &[(&str, JudgeErrorPolicy)] =
+pub(in crate::config) const ON_ERROR_CHOICES: &[(&str, JudgeErrorPolicy)] =
     &[("reject", JudgeErrorPolicy::Reject), ("string_match", JudgeErrorPolicy::StringMatch)];
-pub(super) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
+pub(in crate::config) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
     (CheckIsolation::Workspace.as_str(), CheckIsolation::Workspace),
     (CheckIsolation::Clean.as_str(), CheckIsolation::Clean),
 ];
 
-pub(super) const LANDING_CHOICES: &[(&str, LandingMode)] =
+pub(in crate::config) const LANDING_CHOICES: &[(&str, LandingMode)] =
     &[("manual", LandingMode::Manual), ("auto", LandingMode::Auto)];
 
 /// The name of the adapter's JSON format in the classic configuration.
-pub(super) const ADAPTER_JSON_FORMAT: &str = "json";
+pub(in crate::config) const ADAPTER_JSON_FORMAT: &str = "json";
 
 impl SettingSlot<'_> {
-    pub(super) fn value_shape(&self) -> ValueShape {
+    pub(in crate::config) fn value_shape(&self) -> ValueShape {
         match self {
             Self::MaybeTexts(_) => ValueShape::Words,
             Self::Texts(_)
@@ -153,7 +153,7 @@ impl SettingSlot<'_> {
     }
 
     /// Parses a value and stores it with its origin.
-    pub(super) fn fill_from(self, node: &DocumentNode, context: &KeyContext<'_>) -> Result<(), ConfigError> {
+    pub(in crate::config) fn fill_from(self, node: &DocumentNode, context: &KeyContext<'_>) -> Result<(), ConfigError> {
         let origin = context.source.origin_at(node.line);
         let refused = |refusal: ValueError| context.error_at_node(node, refusal);
         match self {
@@ -183,12 +183,16 @@ impl SettingSlot<'_> {
             Self::Landing(slot) => slot.set(read_choice(node, LANDING_CHOICES).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(read_contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::fill_variables(slot, node, context),
-            Self::Checks(slot) => slot.set(checks::read_checks(node, context)?, origin),
-            Self::Command(slot) => slot.set(read_optional(node, checks::read_command).map_err(refused)?, origin),
-            Self::Strings(slot) => slot.set(checks::read_strings(node).map_err(refused)?, origin),
-            Self::Stages(slot) => slot.set(checks::read_stages(node, context)?, origin),
-            Self::Json(slot) => slot.set(Some(checks::to_json(node)).filter(|value| !value.is_null()), origin),
-            Self::With(slot) => slot.set(checks::read_template_values(node, context)?, origin),
+            Self::Checks(slot) => slot.set(configured_check::read_checks(node, context)?, origin),
+            Self::Command(slot) => {
+                slot.set(read_optional(node, configured_check::read_command).map_err(refused)?, origin);
+            }
+            Self::Strings(slot) => slot.set(configured_check::read_strings(node).map_err(refused)?, origin),
+            Self::Stages(slot) => slot.set(configured_check::read_stages(node, context)?, origin),
+            Self::Json(slot) => {
+                slot.set(Some(configured_check::to_json(node)).filter(|value| !value.is_null()), origin);
+            }
+            Self::With(slot) => slot.set(configured_check::read_template_values(node, context)?, origin),
             Self::OnError(slot) => slot.set(read_choice(node, ON_ERROR_CHOICES).map_err(refused)?, origin),
             Self::MaybeApi(slot) => slot.set(read_optional(node, read_api).map_err(refused)?, origin),
             Self::Agents(slot) => return document::fill_agents(slot, node, context),
@@ -208,7 +212,7 @@ fn read_optional<T>(
 }
 
 /// Returns the text of a scalar, verbatim.
-pub(super) fn read_scalar<'a>(node: &'a DocumentNode, expected: &str) -> Result<&'a str, ValueError> {
+pub(in crate::config) fn read_scalar<'a>(node: &'a DocumentNode, expected: &str) -> Result<&'a str, ValueError> {
     match &node.content {
         NodeContent::Text(text) if text.contains('\0') => Err(ValueError::new("the value contains a NUL character")),
         NodeContent::Text(text) => Ok(text),
@@ -218,14 +222,14 @@ pub(super) fn read_scalar<'a>(node: &'a DocumentNode, expected: &str) -> Result<
     }
 }
 
-pub(super) fn read_text(node: &DocumentNode) -> Result<String, ValueError> {
+pub(in crate::config) fn read_text(node: &DocumentNode) -> Result<String, ValueError> {
     match read_scalar(node, "a string")? {
         "" => Err(ValueError::new("empty value").with_hint("remove the key to use its default")),
         text => Ok(text.to_owned()),
     }
 }
 
-pub(super) fn read_texts(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
+pub(in crate::config) fn read_texts(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     let NodeContent::List(items) = &node.content else {
         return Err(ValueError::new("expected a list").with_hint("write [first, second], or one `- item` per line"));
     };
@@ -242,7 +246,7 @@ fn read_names(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     if names.iter().any(is_empty) { Err(ValueError::new("a name is empty")) } else { Ok(names) }
 }
 
-pub(super) fn read_flag(node: &DocumentNode) -> Result<bool, ValueError> {
+pub(in crate::config) fn read_flag(node: &DocumentNode) -> Result<bool, ValueError> {
     match read_scalar(node, "true or false")? {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -258,7 +262,7 @@ fn read_switch(node: &DocumentNode) -> Result<bool, ValueError> {
     }
 }
 
-pub(super) fn read_count(node: &DocumentNode, bounds: NumberBounds) -> Result<u32, ValueError> {
+pub(in crate::config) fn read_count(node: &DocumentNode, bounds: NumberBounds) -> Result<u32, ValueError> {
     let NumberBounds { min, max } = bounds;
     let written = read_scalar(node, "a whole number")?;
     let refused = |problem: &str| ValueError::new(format!("{written:?} {problem}"));
@@ -274,7 +278,7 @@ pub(super) fn read_count(node: &DocumentNode, bounds: NumberBounds) -> Result<u3
     number.ok_or_else(|| refused(&format!("is not between {min} and {max}")))
 }
 
-pub(super) fn read_duration(node: &DocumentNode) -> Result<Duration, ValueError> {
+pub(in crate::config) fn read_duration(node: &DocumentNode) -> Result<Duration, ValueError> {
     let written = read_scalar(node, "a duration")?;
     duration::parse(written).map_err(|error| ValueError::new(error.to_string()))
 }
@@ -341,7 +345,7 @@ fn read_contradictions(node: &DocumentNode) -> Result<ContradictionSearch, Value
 }
 
 /// Converts the setting to JSON, as it would be written.
-pub(super) fn contradictions_to_json(value: &ContradictionSearch) -> serde_json::Value {
+pub(in crate::config) fn contradictions_to_json(value: &ContradictionSearch) -> serde_json::Value {
     match value {
         ContradictionSearch::Off => false.into(),
         ContradictionSearch::On { extra } if extra.is_empty() => true.into(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use ralph_util::duration;
 
 /// Returns the command alone if all other fields of the check have their defaults, otherwise a table.
-pub(super) fn check_to_json(criterion: &Criterion) -> Value {
+pub(in crate::config) fn check_to_json(criterion: &Criterion) -> Value {
     if let VerificationMethod::External(check) = &criterion.method
         && *criterion == Criterion::from(ExternalCheck::new(check.command.clone()))
         && let ralph_core::criterion::CheckCommand::Shell(text) = &check.command

@@ -12,12 +12,12 @@ use ralph_core::policy::{
     AttemptTimeouts, BaselineMode, ContextMode, NonceUse, Policy, ProofRequirement, RateLimitPolicy,
 };
 
-use super::checks::ConfiguredCheck;
-use super::origin::{Setting, SettingOrigin};
-use super::pipeline::PipelineSettings;
-use super::project_commands::ProjectCommand;
-use super::roles::AllRoleSettings;
-use super::templates::TemplateLibrary;
+use crate::config::checks::configured_check::ConfiguredCheck;
+use crate::config::checks::templates::TemplateLibrary;
+use crate::config::settings::origin::{Setting, SettingOrigin};
+use crate::config::settings::pipeline::PipelineSettings;
+use crate::config::settings::project_commands::ProjectCommand;
+use crate::config::settings::roles::AllRoleSettings;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_util::amounts::DollarAmount;
@@ -379,7 +379,7 @@ impl Settings {
 
 impl AgentSettings {
     /// Returns whether any layer above the built-in one sets the value.
-    pub(super) fn is_explicit<T>(part: &Setting<T>) -> bool {
+    pub(in crate::config) fn is_explicit<T>(part: &Setting<T>) -> bool {
         part.origin != SettingOrigin::BuiltIn
     }
 }

@@ -2,9 +2,9 @@
 use ralph_core::criterion::{Criterion, ExternalCheck, PluginCheck, VerificationMethod};
 use sha2::{Digest, Sha256};
 
-use super::check_json::check_to_json;
-use super::origin::{FileLayer, SettingOrigin};
-use super::settings::{AgentSettings, Settings};
+use crate::config::checks::check_json::check_to_json;
+use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::origin::{FileLayer, SettingOrigin};
 
 /// A command, or a part of one, that comes with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Settings {
     }
 
     /// Returns every command of the project layer, whether or not a run would start it.
-    pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
+    pub(in crate::config) fn all_project_commands(&self) -> Vec<ProjectCommand> {
         let agents = self.agents.iter().flat_map(|(name, written)| agent_commands(name, written));
         let folder = self.plugin_folder.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
         let files = folder.into_iter().flatten().filter_map(|file| file.ok()?.file_name().into_string().ok());
@@ -166,7 +166,7 @@ impl Settings {
 }
 
 /// Returns the key of a project template in approvals.
-pub(super) fn template_key(name: &str) -> String {
+pub(in crate::config) fn template_key(name: &str) -> String {
     format!("templates.{name}")
 }
 

@@ -2,14 +2,14 @@
 use ralph_core::judge::JudgeApi;
 use serde_json::{Map, Value, json};
 
-use super::keys::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDraft, ConfigKey, KeyTarget};
-use super::origin::Setting;
-use super::settings::{AgentSettings, Settings};
-use super::show::slot_value;
-use super::slot::{
+use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDraft, ConfigKey, KeyTarget};
+use crate::config::keys::show::slot_value;
+use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
     NumberBounds, ON_ERROR_CHOICES, SCOPE_CHOICES, SettingSlot,
 };
+use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::origin::Setting;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_util::yaml::{self, DocumentNode, NodeContent};
 

@@ -3,14 +3,14 @@ use ralph_core::judge::JudgeApi;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::check_json::check_to_json;
-use super::keys::{AGENT_KEYS, CONFIG_KEYS, KeyTarget};
-use super::origin::{Setting, SettingOrigin};
-use super::settings::Settings;
-use super::slot::{
+use crate::config::checks::check_json::check_to_json;
+use crate::config::keys::key_list::{AGENT_KEYS, CONFIG_KEYS, KeyTarget};
+use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
     ON_ERROR_CHOICES, SCOPE_CHOICES, SettingSlot, contradictions_to_json,
 };
+use crate::config::settings::all_settings::Settings;
+use crate::config::settings::origin::{Setting, SettingOrigin};
 use ralph_util::amounts::DollarAmount;
 use ralph_util::duration;
 
@@ -76,7 +76,7 @@ fn effective_setting(key: &str, value: Value, origin: &SettingOrigin) -> Effecti
 }
 
 /// Returns the value of a slot as it would be written in a file, with its origin.
-pub(super) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
+pub(in crate::config) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
     fn to_json_setting<T>(setting: &Setting<T>, value: impl FnOnce(&T) -> Value) -> Setting<Value> {
         Setting { value: value(&setting.value), origin: setting.origin.clone() }
     }

@@ -2,8 +2,8 @@
 use ralph_core::role_duty::RoleDuty;
 use ralph_core::task::{CompletionSpec, MethodName, Role, RoleRules};
 
-use super::origin::{Setting, SettingOrigin};
-use super::settings::Settings;
+use crate::config::settings::all_settings::Settings;
+use crate::config::settings::origin::{Setting, SettingOrigin};
 
 #[derive(Debug, Clone)]
 pub struct AllRoleSettings {
@@ -67,7 +67,7 @@ impl AllRoleSettings {
         }
     }
 
-    pub(super) fn known_roles(&self) -> [&RoleSettings; 4] {
+    pub(in crate::config) fn known_roles(&self) -> [&RoleSettings; 4] {
         [&self.coder, &self.reviewer, &self.tester, &self.qa]
     }
 }

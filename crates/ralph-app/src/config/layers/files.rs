@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::error::{ConfigError, ValueError};
+use crate::config::error::{ConfigError, ValueError};
 use ralph_engine::project::Project;
 
 /// Maximum size of a file. A larger one is a mistake.
@@ -24,7 +24,7 @@ pub struct ConfigFiles {
 }
 
 /// The result of reading a file that may be missing.
-pub(super) enum ConfigFileContents {
+pub(in crate::config) enum ConfigFileContents {
     Text(String),
     Missing,
     /// The file or one of its folders is not accessible.
@@ -82,7 +82,7 @@ fn refuse_misnamed(folder: &Path) -> Result<(), ConfigError> {
 }
 
 /// Reads a file of at most [`MAX_CONFIG_BYTES`].
-pub(super) fn read_config_file(path: &Path) -> Result<ConfigFileContents, ConfigError> {
+pub(in crate::config) fn read_config_file(path: &Path) -> Result<ConfigFileContents, ConfigError> {
     let refused = |message: String| ValueError::new(message).at_place(path.display().to_string());
     match read_bytes(path) {
         Ok(bytes) if bytes.len() > MAX_CONFIG_BYTES => {

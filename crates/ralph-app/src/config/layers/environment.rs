@@ -2,17 +2,17 @@
 //! ignored, with a warning if the name looks like a typing mistake.
 use std::ffi::OsString;
 
-use super::document::{self, KeyContext};
-use super::error::{ConfigError, ValueError};
-use super::keys::{CONFIG_KEYS, ConfigKey, KeyTarget, environment_variable};
-use super::origin::SettingSource;
-use super::settings::Settings;
-use super::slot::ValueShape;
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::key_list::{CONFIG_KEYS, ConfigKey, KeyTarget, environment_variable};
+use crate::config::keys::slot::ValueShape;
+use crate::config::layers::document::{self, KeyContext};
+use crate::config::settings::all_settings::Settings;
+use crate::config::settings::origin::SettingSource;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
 
 /// Applies the variables of an environment as one layer.
-pub(super) fn apply_environment(
+pub(in crate::config) fn apply_environment(
     settings: &mut Settings,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<(), ConfigError> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use ralph_engine::project::Project;
 use ralph_util::redact;
 
-use super::{ConfigError, ConfigFiles, ConfigOverride, Settings, find_config_files, load_settings};
+use crate::config::{ConfigError, ConfigFiles, ConfigOverride, Settings, find_config_files, load_settings};
 
 /// The configuration files of a request: those of the user and the project, or one file in place of the project's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -49,7 +49,7 @@ impl<T> Setting<T> {
         }
     }
 
-    pub(super) fn set(&mut self, value: T, origin: SettingOrigin) {
+    pub(in crate::config) fn set(&mut self, value: T, origin: SettingOrigin) {
         *self = Self { value, origin };
     }
 }
@@ -106,13 +106,13 @@ impl fmt::Display for SettingOrigin {
 
 /// The source that is being read.
 #[derive(Debug, Clone)]
-pub(super) enum SettingSource {
+pub(in crate::config) enum SettingSource {
     File { layer: FileLayer, path: PathBuf },
     Environment { variable: String },
 }
 
 impl SettingSource {
-    pub(super) fn origin_at(&self, line: u64) -> SettingOrigin {
+    pub(in crate::config) fn origin_at(&self, line: u64) -> SettingOrigin {
         match self {
             Self::File { layer, path } => SettingOrigin::File { layer: *layer, path: path.clone(), line },
             Self::Environment { variable } => SettingOrigin::Environment { variable: variable.clone() },
@@ -120,7 +120,7 @@ impl SettingSource {
     }
 
     /// Returns a position in the source, for error messages.
-    pub(super) fn format_place(&self, line: u64, column: Option<u64>) -> String {
+    pub(in crate::config) fn format_place(&self, line: u64, column: Option<u64>) -> String {
         match (self, column) {
             (Self::File { path, .. }, Some(column)) => format!("{}:{line}:{column}", path.display()),
             (Self::File { path, .. }, None) => format!("{}:{line}", path.display()),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::settings::Settings;
-use super::show::EffectiveSetting;
+use crate::config::keys::show::EffectiveSetting;
+use crate::config::settings::all_settings::Settings;
 
 impl Settings {
     /// Returns a digest of each key followed by a digest of its value. Key names are hashed because they may be secret

@@ -5,20 +5,20 @@ use std::time::Duration;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::criterion::{CheckCommand, ExternalCheck};
 
-use super::checks::ConfiguredStage;
-use super::origin::Setting;
-use super::settings::{AgentSettings, Settings};
-use super::slot::{NumberBounds, SettingSlot};
+use crate::config::checks::configured_check::ConfiguredStage;
+use crate::config::keys::slot::{NumberBounds, SettingSlot};
+use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::origin::Setting;
 
 /// One key of a table.
-pub(super) struct ConfigKey<S> {
+pub(in crate::config) struct ConfigKey<S> {
     /// The names of the tables and the key, joined by dots.
     pub path: &'static str,
     pub help: &'static str,
     pub target: KeyTarget<S>,
 }
 
-pub(super) enum KeyTarget<S> {
+pub(in crate::config) enum KeyTarget<S> {
     Slot(for<'a> fn(&'a mut S) -> SettingSlot<'a>),
     /// Reserved for a later version: only its default (as YAML) is accepted.
     Reserved {
@@ -39,7 +39,7 @@ const fn reserved_key(path: &'static str, default: &'static str, help: &'static 
 }
 
 #[rustfmt::skip]
-pub(super) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
+pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
     slot_key("agent", "The agent: claude, codex, another one from `ralph agents`, or a name from `agents`", |s| SettingSlot::Text(&mut s.agent)),
     slot_key("model", "The model, as the agent names it", |s| SettingSlot::MaybeText(&mut s.model)),
     slot_key("permission", "What the agent may do without asking: ask, edits or full; the default depends on the agent",
@@ -199,7 +199,7 @@ pub(super) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
 
 /// The keys below `agents.NAME`.
 #[rustfmt::skip]
-pub(super) const AGENT_KEYS: &[ConfigKey<AgentSettings>] = &[
+pub(in crate::config) const AGENT_KEYS: &[ConfigKey<AgentSettings>] = &[
     slot_key("type", "The adapter, one of `ralph agents`; default: the name of the agent",
         |a| SettingSlot::MaybeText(&mut a.kind)),
     slot_key("cli", "The program; a path with a slash is relative to the project's root", |a| SettingSlot::MaybeText(&mut a.cli)),
@@ -214,7 +214,7 @@ pub(super) const AGENT_KEYS: &[ConfigKey<AgentSettings>] = &[
 ];
 
 /// The keys of a check that is written as a table.
-pub(super) struct CheckDraft {
+pub(in crate::config) struct CheckDraft {
     pub name: Setting<Option<String>>,
     pub method: Setting<Option<String>>,
     pub retries: Setting<u32>,
@@ -267,7 +267,7 @@ impl Default for CheckDraft {
 }
 
 #[rustfmt::skip]
-pub(super) const CHECK_KEYS: &[ConfigKey<CheckDraft>] = &[
+pub(in crate::config) const CHECK_KEYS: &[ConfigKey<CheckDraft>] = &[
     slot_key("name", "A display name", |c| SettingSlot::MaybeText(&mut c.name)),
     slot_key("method", "string_match, external, semantic, multi_stage or plugin; default: derived from the other keys",
         |c| SettingSlot::MaybeText(&mut c.method)),
@@ -297,7 +297,7 @@ pub(super) const CHECK_KEYS: &[ConfigKey<CheckDraft>] = &[
 ];
 
 /// Returns the environment variable of a key. `agents` and `vars` have none, because the user chooses their names.
-pub(super) fn environment_variable(path: &str) -> Option<String> {
+pub(in crate::config) fn environment_variable(path: &str) -> Option<String> {
     if matches!(path, "agents" | "vars") {
         return None;
     }

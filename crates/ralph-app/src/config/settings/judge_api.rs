@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use ralph_core::judge::JudgeEndpoint;
 use reqwest::Url;
 
-use super::error::{ConfigError, ValueError};
-use super::settings::Settings;
+use crate::config::error::{ConfigError, ValueError};
+use crate::config::settings::all_settings::Settings;
 
 impl Settings {
     /// Returns the endpoint of the judge, if it is called over HTTP.
@@ -23,7 +23,7 @@ impl Settings {
     }
 
     /// Refuses a URL that cannot be called or would leak the key, before the run spends anything.
-    pub(super) fn validate_judge(&self) -> Result<(), ConfigError> {
+    pub(in crate::config) fn validate_judge(&self) -> Result<(), ConfigError> {
         let judge = &self.judge;
         for (key, part) in [("url", &judge.url), ("key_env", &judge.key_env)] {
             let Some(value) = &part.value else { continue };

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph_core::outcome::{Outcome, RunEnd};
+use ralph_core::outcome::RunEnd;
 use ralph_core::receipt::Receipt;
 use ralph_store::{RunRow, Store};
 
@@ -53,18 +53,10 @@ impl RunSummary {
     /// Loads the recorded result of a run. Returns `None` if the run has not ended.
     pub(super) async fn load_recorded(store: &Store, run: &str) -> AppResult<Option<Self>> {
         let Some(row) = store.find_runs_by_id_part(run).await?.into_iter().next() else { return Ok(None) };
-        let Some(end) = recorded_end(&row) else { return Ok(None) };
+        let Some(end) = row.run_end() else { return Ok(None) };
         let took = row.ended_at.unwrap_or(row.started_at).saturating_sub(row.started_at);
         let took = Duration::from_millis(u64::try_from(took).unwrap_or(0));
         let proof = ProofLevel::load(store, &row.id).await?;
         Ok(Some(Self { end, row: Some(row), took, proof, session_log: None }))
     }
-}
-
-fn recorded_end(row: &RunRow) -> Option<RunEnd> {
-    Some(RunEnd {
-        outcome: Outcome::parse(&row.status)?,
-        reason: row.reason.clone().unwrap_or_default(),
-        exit_code: row.exit_code.and_then(|code| u8::try_from(code).ok())?,
-    })
 }

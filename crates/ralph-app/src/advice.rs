@@ -26,6 +26,8 @@ pub enum Advice {
     KeepSecretsInVariables,
     /// Restore the setting, or name the configuration that has it.
     RestoreSetting,
+    /// Enable session loops in the configuration.
+    EnableSessionLoops,
     /// Review the project's commands and approve them.
     ApproveCommands,
     /// Add a check to the run.
@@ -66,10 +68,16 @@ pub enum Advice {
     OmitRunId,
     GiveLongerRunId,
     StartRun,
+    /// Follow the run that is active.
+    FollowActiveRun,
     /// No run is active; an ended one can still be shown.
     FollowEndedRun,
     /// Create the prompt file with the project template.
     InitializeProject,
+    /// Prepare the project again; existing files were not changed.
+    RepeatInitialization,
+    /// Approve the commands of the files that were written.
+    ApproveWrittenCommands,
     /// Another person may have written the recorded runs: start a new run.
     DistrustRecordedRuns,
     Control(ControlAdvice),

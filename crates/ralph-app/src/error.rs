@@ -8,6 +8,7 @@ use ralph_engine::git::GitError;
 use ralph_engine::lock::{LockError, RunOwner};
 use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
+use ralph_engine::session_driver::LoopStoreError;
 use ralph_engine::worktree::WorktreeError;
 use ralph_store::StoreError;
 use ralph_util::sanitize::escape_hidden;
@@ -57,6 +58,7 @@ pub enum ErrorOrigin {
     Engine(EngineError),
     Lock(LockError),
     Worktree(WorktreeError),
+    SessionLoop(LoopStoreError),
 }
 
 impl Display for AppError {
@@ -111,6 +113,7 @@ impl AppError {
             ErrorOrigin::Engine(error) => error,
             ErrorOrigin::Lock(error) => error,
             ErrorOrigin::Worktree(error) => error,
+            ErrorOrigin::SessionLoop(error) => error,
         };
         Self { origin: None, ..Self::from_error(kind, error) }.with_origin(origin)
     }
@@ -233,6 +236,12 @@ impl From<WorktreeError> for AppError {
         };
         let files: Vec<String> = error.files().iter().map(|file| escape_hidden(&file.display().to_string())).collect();
         files.into_iter().fold(Self::from_origin(kind, ErrorOrigin::Worktree(error)), Self::with_cause)
+    }
+}
+
+impl From<LoopStoreError> for AppError {
+    fn from(error: LoopStoreError) -> Self {
+        Self::from_origin(ErrorKind::StateUnusable, ErrorOrigin::SessionLoop(error))
     }
 }
 

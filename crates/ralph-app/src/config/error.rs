@@ -15,7 +15,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 
 /// An error without its position, as the parser of a value returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ValueError {
+pub(in crate::config) struct ValueError {
     pub message: String,
     pub hint: Option<String>,
     /// The path of the faulty part within the value; empty for the whole value.
@@ -23,21 +23,21 @@ pub(super) struct ValueError {
 }
 
 impl ValueError {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub(in crate::config) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, part: String::new() }
     }
 
-    pub(super) fn with_part(self, part: impl Into<String>) -> Self {
+    pub(in crate::config) fn with_part(self, part: impl Into<String>) -> Self {
         Self { part: part.into(), ..self }
     }
 
-    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub(in crate::config) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds the position, and makes the message safe to print: it may quote arbitrary input.
-    pub(super) fn at_place(self, place: impl Into<String>) -> ConfigError {
+    pub(in crate::config) fn at_place(self, place: impl Into<String>) -> ConfigError {
         ConfigError { place: place.into(), message: shorten_message(&self.message), hint: self.hint }
     }
 }

@@ -5,10 +5,11 @@ use ralph_engine::project::Project;
 use ralph_store::{LeaseRow, LoopRow, Store};
 
 use crate::error::AppResult;
+use crate::run::open_existing_store;
 use crate::view::{ActiveWork, LoopLiveness, LoopView, TaskSetup};
 
 /// Returns the loops that are running, or were when their ralph died, and the tasks that workers prepare.
-pub async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<ActiveWork>> {
+async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<ActiveWork>> {
     // In this order a loop that starts meanwhile is returned twice rather than not at all.
     let leases = store.list_leases().await?;
     let rows = store.running_loops().await?;
@@ -36,4 +37,29 @@ fn is_preparing(lease: &LeaseRow, tasks_with_loop: &[String]) -> bool {
 
 fn preparing_task(lease: LeaseRow) -> ActiveWork {
     ActiveWork::SettingUp(TaskSetup { task_id: lease.task_lease.task_id })
+}
+
+/// Reads the active work of a project again and again. The store is created with the first run, which may start
+/// meanwhile.
+pub struct ActiveWorkReader<'a> {
+    project: &'a Project,
+    store: Option<Store>,
+}
+
+impl<'a> ActiveWorkReader<'a> {
+    #[must_use]
+    pub fn new(project: &'a Project) -> Self {
+        Self { project, store: None }
+    }
+
+    /// Returns the active work at this moment.
+    pub async fn read(&mut self) -> AppResult<Vec<ActiveWork>> {
+        if self.store.is_none() {
+            self.store = open_existing_store(self.project).await?;
+        }
+        match &self.store {
+            Some(store) => load_active_work(store, self.project).await,
+            None => Ok(Vec::new()),
+        }
+    }
 }

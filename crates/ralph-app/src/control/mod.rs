@@ -10,7 +10,7 @@ mod orphaned_run;
 mod pause;
 mod retry;
 
-pub use active_work::load_active_work;
+pub use active_work::ActiveWorkReader;
 pub use advice::ControlAdvice;
 pub use answer::{ANSWER_TIMEOUT, not_running_error, poll_with_timeout, unresponsive_error};
 pub use cancel::{CancelMode, CancelResult, cancel_loop};

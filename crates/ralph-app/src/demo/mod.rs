@@ -2,8 +2,10 @@
 //! work.
 mod agent;
 mod demo_repository;
+mod demo_run;
 mod demo_stream_writer;
 mod init_prompts;
 
 pub use agent::{DemoPace, play_agent};
 pub use demo_repository::{DEMO_CHECK, DEMO_TASK, DemoRepository, DemoRepositoryError};
+pub use demo_run::{DemoCommit, DemoResult, create_demo_repository, load_demo_result, prepare_demo_run};

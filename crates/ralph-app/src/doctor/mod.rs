@@ -1,5 +1,6 @@
 //! `ralph doctor`: checks that agents and this machine are ready. It changes nothing.
 mod agents;
+mod diagnosis;
 mod finding;
 mod hooks;
 mod login;
@@ -7,5 +8,6 @@ mod machine;
 mod version_probe;
 
 pub use agents::{AgentExamination, AgentHealth, AgentUse, examine_agent};
+pub use diagnosis::{DiagnosisRequest, DoctorReport, diagnose};
 pub use finding::{DoctorFinding, FindingStatus, worst_status};
 pub use machine::{ExaminedProject, check_machine};

@@ -1,5 +1,6 @@
 //! Lands finished work: merges a task's branch into the user's, after its checks have passed on the merged result.
 mod criteria;
+mod land_tasks;
 mod lock;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use crate::verification::{CheckoutVerification, CheckoutVerificationResult};
 use crate::view::short_id;
 use crate::worktrees::PROJECT_LOCK;
 use criteria::{LandingCriteria, LandingSubject, collect_landing_criteria};
+pub use land_tasks::{LandingEnd, land_tasks};
 use lock::LandLockResult;
 pub use lock::LandLockWaiter;
 

@@ -1,16 +1,36 @@
-//! Runs: finding them, and what is checked and prepared before one starts or resumes.
+//! Runs: preparing, starting, resuming, following and finding them.
+mod background_run;
+mod classic;
+mod followed_run;
 mod leftovers;
 mod lookup;
 mod nested_run;
-mod resume;
+mod prepared_run;
+mod rebuild_plan;
+mod resume_run;
+mod run_summary;
 mod run_view;
+mod started_run;
+mod task_stage;
 mod tracked_state;
 mod worktree;
 
+pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
+pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
+pub use followed_run::FollowedRun;
 pub use leftovers::kill_leftover_processes;
 pub use lookup::{FoundRun, find_active_run, find_run, find_run_or_task, is_orphaned, list_runs, open_existing_store};
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};
-pub use resume::{RebuiltRun, ResumeRequest};
+pub use prepared_run::{PreparedRun, RunWorkspace, StartRunRequest, prepare_run};
+pub use rebuild_plan::{RebuiltRun, ResumeRequest};
+pub use resume_run::{
+    EndedRun, PreparedResume, ResumableRun, ResumeNotNeeded, ResumeStart, ensure_resume_allowed, prepare_resume,
+    resume_run,
+};
+pub use run_summary::{ProofLevel, RunSummary};
 pub use run_view::load_run_view;
+pub(crate) use started_run::abandon_store;
+pub use started_run::{ControlSource, DrivenRun, FinishedRun, RunDelivery, RunHost, StartedRun, start_run};
+pub use task_stage::{PreparedStage, StageOutOfTurn, TaskRunRequest, ensure_task_run_allowed, prepare_task_run};
 pub use tracked_state::refuse_tracked_state;
 pub use worktree::{WorktreeOutcome, create_worktree, finish_worktree, reopen_worktree, set_up_worktree};

@@ -6,7 +6,7 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{Outcome, RunEnd};
 use ralph_core::receipt::Receipt;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{ControlInput, EngineError, PROJECT_ENV_VAR, RunPlan, wait_for_stop_signal};
+use ralph_engine::run_driver::{ControlInput, PROJECT_ENV_VAR, RunPlan, wait_for_stop_signal};
 use ralph_engine::worktree::{
     self, AssignedWorktree, WorktreeError, WorktreeLayout, WorktreeOrigin, WorktreeSetupRequest,
 };
@@ -79,7 +79,11 @@ fn with_worktree(plan: RunPlan, assigned: AssignedWorktree) -> RunPlan {
 
 /// Runs the setup commands in the work tree of a run, unless they have run there. A work tree whose setup failed is removed.
 /// Returns the signal that stopped it, if one did.
-pub async fn set_up_worktree(plan: &RunPlan, keeper: &Keeper) -> AppResult<Option<StopSignal>> {
+pub async fn set_up_worktree(
+    plan: &RunPlan,
+    keeper: &Keeper,
+    control: &mut ControlInput,
+) -> AppResult<Option<StopSignal>> {
     let Some(assigned) = &plan.own_worktree else { return Ok(None) };
     let (commands, received) = mpsc::unbounded_channel();
     let request = WorktreeSetupRequest {
@@ -89,11 +93,10 @@ pub async fn set_up_worktree(plan: &RunPlan, keeper: &Keeper) -> AppResult<Optio
         run_id: &plan.id,
         log_folder: assigned.layout.state_folder().join("setup"),
     };
-    let mut control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
     let mut setup = std::pin::pin!(worktree::run_setup_commands(&assigned.worktree, request, received, async || true));
     let (done, stopped) = tokio::select! {
         done = &mut setup => (done, None),
-        signal = wait_for_stop_signal(&mut control, &commands) => {
+        signal = wait_for_stop_signal(control, &commands) => {
             let _ = commands.send(JobCommand::Kill);
             (setup.await, Some(signal))
         }

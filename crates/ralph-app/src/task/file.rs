@@ -6,6 +6,7 @@ use std::path::Path;
 use ralph_core::task::VerificationConfig;
 
 use super::{ParsedTask, TaskError, json, markdown, parser, prd};
+use ralph_util::sanitize::sanitize_text;
 use ralph_util::yaml::{self, DocumentError, DocumentNode, NodeContent};
 
 /// Maximum size of a file. A larger one is a mistake.
@@ -58,6 +59,19 @@ impl TaskFileFormat {
             Self::Yaml | Self::Markdown => yaml::parse_with_limits(text, &TASK_FILE_LIMITS),
         }
     }
+}
+
+/// The text of a file, and its name for messages.
+pub struct TaskText {
+    pub text: String,
+    pub name: String,
+}
+
+/// Reads a file with tasks or with a spec.
+pub fn read_task_text(path: &Path) -> Result<TaskText, TaskError> {
+    let name = sanitize_text(&path.display().to_string());
+    let file = File::open(path).map_err(|error| TaskError::unreadable_file(&name, &error))?;
+    Ok(TaskText { text: read_bounded(file, &name)?, name })
 }
 
 /// Reads UTF-8 text of bounded size.

@@ -15,8 +15,8 @@ mod write;
 pub use consistency::check_consistency;
 pub use error::TaskError;
 pub use file::{
-    ParsedTasks, TaskFileFormat, parse_single_task, parse_tasks, parse_verification_json, read_bounded,
-    read_verification_file,
+    ParsedTasks, TaskFileFormat, TaskText, parse_single_task, parse_tasks, parse_verification_json, read_bounded,
+    read_task_text, read_verification_file,
 };
 pub use lookup::{
     FoundTask, find_run_by_tree_name, find_task, open_or_create_store, open_task_store, unknown_id_error,

@@ -15,6 +15,10 @@ pub enum TaskAdvice {
     ReplaceDependencies { task: String },
     /// Land the work of the task, or leave it where it is.
     LandOrLeaveWork { task: String },
+    /// Change the status of the task to `todo`, or create a follow-up.
+    ReopenOrFollowUp { task: String },
+    /// Finish the tasks that this one depends on, or remove the dependency.
+    FinishDependencies,
     /// Change the status of the task to `todo`.
     ReopenTask { task: String },
 }

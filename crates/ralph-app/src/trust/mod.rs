@@ -6,7 +6,7 @@ mod trust_list;
 
 pub use approval::{
     CriteriaOrigin, approval_status, approve_commands, ensure_approved, ensure_approved_with, ensure_use_approved,
-    format_command, is_approved, revoke_approval,
+    format_command, is_approved, refuse_approval_by_agent, revoke_approval,
 };
 pub use command_fingerprint::CommandFingerprint;
 pub use trust_list::{TrustError, TrustList, TrustStatus};

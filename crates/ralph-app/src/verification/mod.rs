@@ -24,6 +24,7 @@ use ralph_util::redact;
 use crate::advice::Advice;
 use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
+use crate::run::{FoundRun, find_run, refuse_recursion, refuse_tracked_state};
 use crate::view::short_id;
 pub use checkout::{CheckoutVerification, CheckoutVerificationResult};
 
@@ -71,16 +72,19 @@ impl ReverificationReport {
     }
 }
 
-/// Runs the checks of a completed run again on a fresh checkout of the verified commit.
+/// Runs the checks of a completed run again on a fresh checkout of the verified commit. `part` is the start or end of its
+/// id; without it, the newest run.
 pub async fn reverify_run(
-    store: &Store,
     project: &Project,
-    run: RunRow,
+    part: Option<&str>,
     imported: ImportedCommands,
     keeper: Keeper,
 ) -> AppResult<Reverification> {
-    let case = ReverificationCase::load(store, project, run).await?;
-    case.refuse_imported_commands(store, imported).await?;
+    refuse_recursion(project)?;
+    refuse_tracked_state(project)?;
+    let FoundRun { store, run } = find_run(project, part).await?;
+    let case = ReverificationCase::load(&store, project, run).await?;
+    case.refuse_imported_commands(&store, imported).await?;
     let checkout =
         TemporaryCheckout::create(&project.root, &case.commit).map_err(|error| missing_commit_error(&error))?;
     let tree = git::take_snapshot(checkout.path())?.tree;
@@ -100,7 +104,7 @@ pub async fn reverify_run(
     };
     let rerun = ReceiptRecheck {
         is_hash_valid: sha256_hex(&case.stored.body) == case.stored.sha256,
-        matches_journal: matches_journal(store, &case).await?,
+        matches_journal: matches_journal(&store, &case).await?,
         is_copy_identical: receipt_file::compare_receipt_copy(&log_folder, &case.receipt) != ReceiptCopy::Differs,
         criteria_sha256: case.criteria_sha256,
         tree,

@@ -6,6 +6,7 @@ mod pause_observer;
 mod run_stage;
 mod services;
 mod shared_budget;
+mod start;
 mod stuck_tasks;
 mod task_runner;
 mod task_worktrees;
@@ -13,6 +14,7 @@ mod worker;
 mod worktree_setup;
 
 pub use events::{TaskEvent, WorkObserver};
-pub use services::{WorkRequest, WorkServices};
+pub use services::WorkRequest;
+pub use start::{FinishedWork, PreparedWork, StartedWork, WorkScope, ensure_work_allowed, prepare_work};
 pub use task_runner::TaskEnd;
-pub use worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
+pub use worker::{StopCondition, WorkAssignment, WorkSummary};

@@ -1,7 +1,7 @@
 //! Yes/no questions to the user. Every answer except y and yes means no.
 use std::io::{self, BufRead, IsTerminal};
 
-use super::out;
+use crate::commands::out;
 use crate::error::CommandError;
 
 /// Returns whether a user can answer.

@@ -3,7 +3,7 @@ use ralph_app::config::ProjectCommand;
 use ralph_app::interaction::Interaction;
 use ralph_app::trust::format_command;
 
-use super::{confirm, out};
+use crate::commands::{confirm, out};
 
 /// Prints notes to standard error. Asks only if standard input and standard error are terminals.
 pub struct TerminalInteraction;

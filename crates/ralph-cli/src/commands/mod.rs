@@ -1,63 +1,17 @@
-//! The command line: one file per command. A command parses its arguments, calls a use case of `ralph-app` and prints
+//! The command line: one file per command, in a folder by what the user wants to do. A command parses its arguments, calls a use case of `ralph-app` and prints
 //! the result. Only this module and `report` print.
-mod agent_args;
-mod agents;
-mod attach;
-mod backup;
-mod budget;
-mod budget_args;
-mod cancel;
-mod check_args;
-mod classic;
-mod completion_values;
-mod completions;
-mod config;
-mod config_args;
+mod args;
 mod confirm;
-mod demo;
-mod demo_agent;
-mod detach;
-mod detect;
-mod diff;
-mod doctor;
-mod events;
-mod export;
-mod filter_lines;
-mod gc;
-mod guide;
-mod import;
-mod init;
-mod install;
+mod control;
 mod interaction;
-mod journal_output;
-mod land;
-mod land_report;
-mod limit_args;
-mod man;
+mod look;
 mod out;
-mod output_args;
-mod pause;
-mod resume;
-mod retry;
-mod rewind;
+mod plumbing;
 mod run;
-mod run_args;
-mod run_lookup;
-mod runs;
 mod session;
-mod show;
-mod stats;
-mod status;
-mod status_watch;
-mod task;
-mod templates;
+mod set_up;
+mod tasks;
 mod trace;
-mod trust;
-mod undo;
-mod value_parsers;
-mod verify;
-mod verify_report;
-mod work;
 
 use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,6 +22,13 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
+
+use control::{cancel, guide, pause, retry, undo};
+use look::{attach, diff, events, runs, show, stats, status, verify};
+use plumbing::{backup, completions, demo_agent, detect, export, filter_lines, gc, import, man};
+use run::{classic, demo, resume, run_args, run_command};
+use set_up::{agents, config, doctor, init, install, templates, trust};
+use tasks::{land, rewind, task, work};
 
 use crate::error::CommandError;
 use crate::report::ColorMode;
@@ -228,7 +189,7 @@ fn report_result(result: Result<u8, CommandError>) -> u8 {
 
 fn run_command(command: CliCommand) -> Result<u8, CommandError> {
     match command {
-        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Run(args) => run_command::run(&args),
         CliCommand::Plan(args) => classic::run_plan_mode(&args),
         CliCommand::Build(args) => classic::run_build_mode(&args),
         CliCommand::Prompt(args) => classic::run_prompt_mode(&args),

@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::{FmtContext, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::out;
+use crate::commands::out;
 use crate::error::CommandError;
 use ralph_util::sanitize::sanitize_text;
 

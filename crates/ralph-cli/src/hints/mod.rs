@@ -12,6 +12,7 @@ use ralph_app::trust::TrustError;
 use ralph_engine::lock::LockError;
 use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
+use ralph_engine::session_driver::{LoopFileError, LoopStoreError};
 use ralph_engine::worktree::WorktreeError;
 use ralph_store::{DamagedCopy, SqliteProblem, StoreError};
 use ralph_util::private_files::ForeignPathError;
@@ -32,13 +33,16 @@ fn for_advice(advice: &Advice) -> String {
         }
         Advice::RestoreAgentProgram => "restore the program at its old path, or start a new run with `ralph run`",
         Advice::ChooseOtherAgent => "rename the folder, or choose another agent with --agent",
-        Advice::RunInParallel => "to run several at once in the same files, start all of them with --parallel",
+        Advice::RunInParallel => "runs that were all started with --parallel work side by side, in the same files",
         Advice::StartNewRun => "start a new run with `ralph run`",
         Advice::RestorePromptFile => "restore it, or start a new run with `ralph run`",
         Advice::KeepSecretsInVariables => {
             "start a new run: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value"
         }
         Advice::RestoreSetting => "restore it, or name the configuration that contains it with --config",
+        Advice::EnableSessionLoops => {
+            "set session.enabled to true in the configuration; `ralph config show` shows where it is set"
+        }
         Advice::ApproveCommands => "review them; if they are what you want, run: ralph trust",
         Advice::AddCheck => "add a check, such as --check 'make test' or `checks:` in the configuration",
         Advice::DescribeOutcome { task } => {
@@ -65,8 +69,11 @@ fn for_advice(advice: &Advice) -> String {
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
         Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` prints full ids",
         Advice::StartRun => "start one with `ralph run`",
+        Advice::FollowActiveRun => "`ralph attach` follows it",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
         Advice::InitializeProject => "create it with `ralph init`",
+        Advice::RepeatInitialization => "existing files were not changed; run `ralph init` again",
+        Advice::ApproveWrittenCommands => "the files were written; approve their commands with `ralph trust`",
         Advice::DistrustRecordedRuns => {
             "another person may have written them; start a new run with `ralph run` in a project without them"
         }
@@ -87,6 +94,7 @@ fn for_origin(origin: &ErrorOrigin) -> Vec<String> {
         ErrorOrigin::Lock(error) => vec![for_lock_error(error)],
         ErrorOrigin::Worktree(WorktreeError::Folder { path, source }) => vec![unusable_path_hint(path, source)],
         ErrorOrigin::Worktree(error) => error.hint().into_iter().collect(),
+        ErrorOrigin::SessionLoop(error) => vec![for_loop_store_error(error)],
     }
 }
 
@@ -204,6 +212,20 @@ fn for_lock_error(error: &LockError) -> String {
         LockError::Unsupported { .. } => {
             "without locks two runs could damage each other's state: keep the project on a local file system".to_owned()
         }
+    }
+}
+
+fn for_loop_store_error(error: &LoopStoreError) -> String {
+    match error {
+        LoopStoreError::Folder { path, .. } | LoopStoreError::Unwritable { path, .. } => {
+            format!("check that you can write to {}", path.display())
+        }
+        LoopStoreError::Unreadable { path, .. } => format!("check that you can read {}", path.display()),
+        LoopStoreError::Unusable { source: LoopFileError::Newer(_), .. } => "update ralph".to_owned(),
+        LoopStoreError::Unusable { path, .. } => {
+            format!("nothing was deleted; to start over, move it away: mv {0} {0}.damaged", path.display())
+        }
+        LoopStoreError::LockTimeout { .. } => "try again".to_owned(),
     }
 }
 

@@ -18,6 +18,12 @@ pub(super) fn for_task_advice(advice: &TaskAdvice) -> String {
         TaskAdvice::LandOrLeaveWork { task } => format!(
             "merge it (`ralph land {task}` if it is done), or leave it where it is: ralph task delete {task} --leave-work"
         ),
+        TaskAdvice::ReopenOrFollowUp { task } => {
+            format!("reopen it with `ralph task edit {task} --status todo`, or create a follow-up")
+        }
+        TaskAdvice::FinishDependencies => {
+            "finish these tasks first, or remove the dependency with `ralph task edit`".to_owned()
+        }
         TaskAdvice::ReopenTask { task } => format!("reopen it first: ralph task edit {task} --status todo"),
     }
 }

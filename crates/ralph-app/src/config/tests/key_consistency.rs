@@ -35,15 +35,15 @@ fn schema_and_parser_have_the_same_keys_and_the_parser_accepts_every_default() {
 fn schema_and_parser_agree_on_agents_and_checks_too() {
     let schema = config_schema();
     let agent = &schema["properties"]["agents"]["additionalProperties"];
-    assert_eq!(count_leaves(agent), keys::AGENT_KEYS.len());
-    for key in keys::AGENT_KEYS {
+    assert_eq!(count_leaves(agent), AGENT_KEYS.len());
+    for key in AGENT_KEYS {
         let default = &agent["properties"][key.path]["default"];
         let text = format!("agents: {{claude: {{{}: {default}}}}}", key.path);
         settings_from_yaml(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
     let check = &schema["$defs"]["check"];
-    assert_eq!(count_leaves(check), keys::CHECK_KEYS.len());
-    for key in keys::CHECK_KEYS.iter().filter(|key| key.path != "command") {
+    assert_eq!(count_leaves(check), CHECK_KEYS.len());
+    for key in CHECK_KEYS.iter().filter(|key| key.path != "command") {
         let default = &check["properties"][key.path]["default"];
         let text = format!("checks: [{{command: x, {}: {default}}}]", key.path);
         let settings = settings_from_yaml(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -105,8 +105,8 @@ fn count_leaves(schema: &serde_json::Value) -> usize {
 #[test]
 fn the_guide_describes_every_key() {
     let guide = include_str!("../../../../../docs/guide/config.md");
-    let agent = keys::AGENT_KEYS.iter().map(|key| key.path);
-    let check = keys::CHECK_KEYS.iter().map(|key| key.path);
+    let agent = AGENT_KEYS.iter().map(|key| key.path);
+    let check = CHECK_KEYS.iter().map(|key| key.path);
     for path in CONFIG_KEYS.iter().map(|key| key.path).chain(agent).chain(check) {
         assert!(guide.contains(&format!("`{path}`")), "docs/guide/config.md does not describe `{path}`");
     }

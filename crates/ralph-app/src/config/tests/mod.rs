@@ -16,9 +16,10 @@ use std::time::Duration;
 use proptest::prelude::{any, proptest};
 use ralph_core::claim::{ClaimScope, ContradictionSearch, PromiseMatching};
 
-use super::keys::{CONFIG_KEYS, KeyTarget, environment_variable};
-use super::origin::SettingSource;
 use super::*;
+use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, KeyTarget, environment_variable};
+use crate::config::layers::{classic, document, environment};
+use crate::config::settings::origin::SettingSource;
 
 fn file_source(layer: FileLayer, name: &str) -> SettingSource {
     SettingSource::File { layer, path: PathBuf::from(name) }

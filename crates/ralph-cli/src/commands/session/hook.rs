@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use ralph_core::outcome::exit_code;
-use ralph_core::session_loop::{SessionNotice, parse_prompt_command};
 
 use super::{host_name_parser, prompt_commands};
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_agents::install::MAX_HOOK_TIMEOUT_SECONDS;
+use ralph_app::session::{HookAnswer, HookRequest, allow_stop_after_error, answer_hook_event, append_hook_log};
 use ralph_engine::session_driver::{
-    HOOK_TIMEOUT_SECONDS, HookCall, HookError, HookEvent, HookInput, HookPayload, HookProtocol, HookReply, LoopJournal,
-    LoopStore, SessionKey, find_hook_protocol, find_loop_folder, read_hook_input,
+    HOOK_TIMEOUT_SECONDS, HookInput, HookPayload, HookProtocol, find_hook_protocol, read_hook_input,
 };
 use ralph_util::redact;
 use ralph_util::sanitize::sanitize_text;
@@ -78,14 +77,8 @@ pub fn log_hook_failure(args: &HookArgs, failure: &CommandError) {
 
 /// Lets the session stop, with a notice if a loop may be active.
 fn allow_stop_on_error(host: &dyn HookProtocol, failure: &CommandError) -> HookAnswer {
-    let may_be_active = |folder| LoopStore::new(folder).may_have_active_loop(host.name());
-    let needs_notice = find_loop_folder(|name| std::env::var_os(name)).is_ok_and(may_be_active);
-    let notice = SessionNotice::ralph_failed(&redact::redact_text(&sanitize_text(
-        &prompt_commands::format_error_with_hints(failure),
-    )));
-    let notices = Some(notice).filter(|_| needs_notice).into_iter().collect();
-    let log_messages = vec![format!("the session may stop: {failure}")];
-    HookAnswer { reply: HookReply::Allow { notices }, log_messages }
+    let problem = sanitize_text(&prompt_commands::format_error_with_hints(failure));
+    allow_stop_after_error(host, &redact::redact_text(&problem), format!("the session may stop: {failure}"))
 }
 
 fn write_reply(host: &dyn HookProtocol, answer: &HookAnswer) -> u8 {
@@ -98,59 +91,18 @@ fn write_reply(host: &dyn HookProtocol, answer: &HookAnswer) -> u8 {
     rendered.exit_code
 }
 
-/// Appends messages to the hook log. Errors are ignored, because the messages are printed too.
-fn append_hook_log(host: &dyn HookProtocol, messages: &[String]) {
-    let Ok(folder) = find_loop_folder(|name| std::env::var_os(name)) else { return };
-    let journal = LoopJournal::hook_log(&folder);
-    for message in messages {
-        let _ = journal.append_line(&format!("{}: {message}", host.name()));
-    }
-}
-
-/// The reply to the program, and messages for the hook log.
-struct HookAnswer {
-    reply: HookReply,
-    log_messages: Vec<String>,
-}
-
 fn handle_event(
     args: &HookArgs,
     host: &'static dyn HookProtocol,
     started: Instant,
 ) -> Result<HookAnswer, CommandError> {
-    let allow = |log_messages| Ok(HookAnswer { reply: HookReply::Allow { notices: Vec::new() }, log_messages });
     let mut payload = read_payload()?;
     payload.hook_event_name = args.event.clone().or(payload.hook_event_name);
-    let Some(session) = payload.non_empty_session_id().map(str::to_owned) else {
-        out::print_note("ralph: the event has no session id; nothing was done");
-        return allow(vec!["an event had no session id; nothing was done".to_owned()]);
-    };
-    let folder = payload.cwd.clone();
-    let incoming = host.parse_event(payload);
-    if let HookEvent::Prompt { text } = &incoming {
-        return match parse_prompt_command(text) {
-            None => allow(Vec::new()),
-            Some(command) => {
-                let key = SessionKey::new(Some(host.name()), &session);
-                let reply = prompt_commands::answer_command(command, &key, folder.as_deref());
-                Ok(HookAnswer { reply, log_messages: Vec::new() })
-            }
-        };
-    }
-    let loop_store = LoopStore::new(
-        find_loop_folder(|name| std::env::var_os(name))
-            .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error))?,
-    );
-    let variable = |name: &str| std::env::var_os(name);
-    let time = Duration::from_secs(args.seconds.min(MAX_HOOK_TIMEOUT_SECONDS));
-    let call =
-        HookCall { store: &loop_store, host, session_id: &session, started, time_limit: time, env_var: &variable };
-    let response = call.respond_to(incoming).map_err(|error| match error {
-        HookError::Store(error) => error.into(),
-        HookError::Process(_) | HookError::Runtime(_) => CommandError::from_error(exit_code::INTERNAL_ERROR, &error),
-    })?;
-    response.log_messages.iter().for_each(|message| out::print_note(&format!("ralph: {message}")));
-    Ok(HookAnswer { reply: response.reply, log_messages: response.log_messages })
+    let time_limit = Duration::from_secs(args.seconds.min(MAX_HOOK_TIMEOUT_SECONDS));
+    let request = HookRequest { host, payload, started, time_limit };
+    let answer = answer_hook_event(request, prompt_commands::answer_command)?;
+    answer.notes.iter().for_each(|note| out::print_note(&format!("ralph: {note}")));
+    Ok(answer)
 }
 
 /// Reads the event. Not through a buffered reader, which would hide pending input from polling.

@@ -7,12 +7,9 @@ mod start_args;
 mod status;
 
 use clap::{Args, Subcommand};
-use ralph_core::outcome::exit_code;
 
 use crate::error::CommandError;
-use ralph_engine::session_driver::{
-    LoopFileError, LoopStore, LoopStoreError, SessionKey, find_loop_folder, hook_protocols,
-};
+use ralph_engine::session_driver::{SessionKey, hook_protocols};
 
 pub use hook::{HookArgs, answer_hook, log_hook_failure, reply_to_bad_call};
 
@@ -70,31 +67,4 @@ impl SessionArgs {
 /// Returns a parser that accepts the names of supported programs.
 fn host_name_parser() -> clap::builder::PossibleValuesParser {
     hook_protocols().map(ralph_agents::hooks::HookProtocol::name).collect::<Vec<_>>().into()
-}
-
-/// Opens the store of this user's session loops.
-fn open_loop_store() -> Result<LoopStore, CommandError> {
-    find_loop_folder(|name| std::env::var_os(name))
-        .map(LoopStore::new)
-        .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error).with_hint("set HOME"))
-}
-
-impl From<LoopStoreError> for CommandError {
-    fn from(error: LoopStoreError) -> Self {
-        let failure = Self::from_error(exit_code::STATE_UNUSABLE, &error);
-        match &error {
-            LoopStoreError::Folder { path, .. } | LoopStoreError::Unwritable { path, .. } => {
-                failure.with_hint(format!("check that you can write to {}", path.display()))
-            }
-            LoopStoreError::Unreadable { path, .. } => {
-                failure.with_hint(format!("check that you can read {}", path.display()))
-            }
-            LoopStoreError::Unusable { source: LoopFileError::Newer(_), .. } => failure.with_hint("update ralph"),
-            LoopStoreError::Unusable { path, .. } => failure.with_hint(format!(
-                "nothing was deleted; to start over, move it away: mv {0} {0}.damaged",
-                path.display()
-            )),
-            LoopStoreError::LockTimeout { .. } => failure.with_hint("try again"),
-        }
-    }
 }

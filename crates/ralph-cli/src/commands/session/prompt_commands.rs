@@ -4,8 +4,9 @@ use std::path::Path;
 use ralph_core::session_loop::{PromptCommand, SessionNotice};
 
 use super::start_args::LoopStartArgs;
-use super::{SessionArgs, cancel, loop_start, open_loop_store, status};
+use super::{SessionArgs, loop_start, status};
 use crate::error::CommandError;
+use ralph_app::session::{cancel_session_loop, find_session_loop};
 use ralph_engine::session_driver::{HookReply, SessionKey};
 
 /// Runs a slash command and returns the reply for the program. The reply to a failed command contains the error.
@@ -31,14 +32,13 @@ fn answer_start(arguments: &str, key: &SessionKey, folder: Option<&Path>) -> Res
 }
 
 fn answer_cancel(key: &SessionKey) -> Result<HookReply, CommandError> {
-    let cancelled = cancel::cancel_loop(&open_loop_store()?, key)?;
+    let cancelled = cancel_session_loop(key)?;
     let notice = cancelled.map_or_else(SessionNotice::no_active_loop, |cancelled| cancelled.notice);
     Ok(HookReply::Answered { text: notice.to_line(), notices: vec![notice] })
 }
 
 fn answer_status(key: &SessionKey) -> Result<HookReply, CommandError> {
-    let entry = open_loop_store()?.find_with_key(key)?.map(|(_, entry)| entry);
-    let text = status::format_loops(entry.as_slice());
+    let text = status::format_loops(find_session_loop(key)?.as_slice());
     Ok(HookReply::Answered { text: text.trim_end().to_owned(), notices: Vec::new() })
 }
 

@@ -10,9 +10,9 @@ use ralph_core::outcome::exit_code;
 use ralph_core::session_loop::{LoopArgumentError, parse_loop_arguments};
 
 use super::SessionArgs;
-use crate::commands::budget_args::BudgetArgs;
-use crate::commands::config_args::ConfigArgs;
-use crate::commands::value_parsers::{parse_duration, parse_iterations};
+use crate::commands::args::budget_args::BudgetArgs;
+use crate::commands::args::config_args::ConfigArgs;
+use crate::commands::args::value_parsers::{parse_duration, parse_iterations};
 use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_engine::run_driver::read_bounded_prompt;

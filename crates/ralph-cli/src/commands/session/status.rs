@@ -4,11 +4,12 @@ use ralph_core::outcome::exit_code;
 use ralph_core::session_loop::SessionNotice;
 use serde_json::Value;
 
-use super::{SessionArgs, open_loop_store};
+use super::SessionArgs;
 use crate::commands::out;
 use crate::error::CommandError;
+use ralph_app::session::{SessionLoopList, find_session_loop, list_active_loops};
 use ralph_app::view::format_age;
-use ralph_engine::session_driver::{LoopFile, LoopStore, LoopStoreError, current_moment, expire_orphans};
+use ralph_engine::session_driver::{LoopFile, current_moment};
 use ralph_util::sanitize::sanitize_text;
 
 /// Shows active session loops, or the newest loop of one session and how it ended
@@ -23,28 +24,25 @@ pub struct LoopStatusArgs {
 }
 
 pub fn run(args: &LoopStatusArgs) -> Result<u8, CommandError> {
-    let (entries, unreadable) = load_loops(&args.session)?;
+    let SessionLoopList { loops, unreadable } = load_loops(&args.session)?;
     for error in &unreadable {
         let failure = CommandError::from_error(exit_code::STATE_UNUSABLE, error);
         out::print_note(&format!("warning: {failure}"));
     }
     if args.json {
-        out::print_line(&Value::from(entries.iter().map(LoopFile::to_json).collect::<Vec<_>>()).to_string());
+        out::print_line(&Value::from(loops.iter().map(LoopFile::to_json).collect::<Vec<_>>()).to_string());
     } else {
-        out::print_wrapped(&format_loops(&entries));
+        out::print_wrapped(&format_loops(&loops));
     }
     Ok(exit_code::COMPLETED)
 }
 
-/// Returns the loops to show, and the errors of files that cannot be read.
-fn load_loops(session: &SessionArgs) -> Result<(Vec<LoopFile>, Vec<LoopStoreError>), CommandError> {
-    let loop_store: LoopStore = open_loop_store()?;
-    if let Some(key) = session.session_key() {
-        return Ok((loop_store.find_with_key(&key)?.map(|(_, entry)| entry).into_iter().collect(), Vec::new()));
-    }
-    expire_orphans(&loop_store);
-    let list = loop_store.list_loops()?;
-    Ok((list.loops.into_iter().filter(|entry| entry.loop_state.is_active()).collect(), list.unreadable))
+/// Returns the active loops, or the newest loop of the session that the arguments name.
+fn load_loops(session: &SessionArgs) -> Result<SessionLoopList, CommandError> {
+    Ok(match session.session_key() {
+        Some(key) => SessionLoopList { loops: find_session_loop(&key)?.into_iter().collect(), unreadable: Vec::new() },
+        None => list_active_loops()?,
+    })
 }
 
 /// Formats the loops for the terminal, one per line.

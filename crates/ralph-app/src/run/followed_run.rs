@@ -1,0 +1,76 @@
+//! Follows a run that another process drives, or shows one that has ended.
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{AgentChoice, OutputVisibility, ResumeTarget, RunSpec, RunSpecError, StoredAgent};
+use ralph_store::{EventRow, RunRow, Store};
+
+use super::{FoundRun, RunSummary, find_active_run, find_run};
+use crate::control::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
+use crate::error::AppResult;
+
+/// A stored run whose journal can be read while another process writes it.
+pub struct FollowedRun {
+    project: Project,
+    store: Store,
+    row: RunRow,
+}
+
+impl FollowedRun {
+    /// Finds the run whose id starts or ends with `part`, or the newest run that is still driven.
+    pub async fn find_active(project: Project, part: Option<&str>) -> AppResult<Self> {
+        let found = match part {
+            Some(part) => find_run(&project, Some(part)).await?,
+            None => find_active_run(&project).await?,
+        };
+        Ok(Self::from_found(project, found))
+    }
+
+    /// Finds the run whose id starts or ends with `part`, or the newest run.
+    pub async fn find_newest(project: Project, part: Option<&str>) -> AppResult<Self> {
+        let found = find_run(&project, part).await?;
+        Ok(Self::from_found(project, found))
+    }
+
+    fn from_found(project: Project, found: FoundRun) -> Self {
+        Self { project, store: found.store, row: found.run }
+    }
+
+    #[must_use]
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// Returns the run as it was when it was found.
+    #[must_use]
+    pub fn row(&self) -> &RunRow {
+        &self.row
+    }
+
+    /// Returns the agents of the run, or none if its settings cannot be parsed.
+    #[must_use]
+    pub fn stored_agents(&self) -> Vec<AgentChoice> {
+        let target = ResumeTarget {
+            run_id: self.row.id.clone(),
+            run_kind: self.row.kind.clone(),
+            project: self.project.clone(),
+            visibility: OutputVisibility::Shown,
+        };
+        let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
+        let plan = RunSpec::parse(&self.row.settings).and_then(|spec| spec.into_plan(target, no_arguments));
+        plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect())
+    }
+
+    /// Shows the events page by page, from the first one. An empty page means that time has passed.
+    pub async fn follow(
+        &self,
+        until: FollowUntil,
+        show: impl FnMut(&[EventRow], JournalProgress) -> ReaderStatus,
+    ) -> AppResult<FollowResult> {
+        let follower = JournalFollower { project: &self.project, store: &self.store, run: &self.row.id, until };
+        follower.follow_journal(show).await
+    }
+
+    /// Loads the recorded result. Returns `None` if the run has not ended.
+    pub async fn load_summary(&self) -> AppResult<Option<RunSummary>> {
+        RunSummary::load_recorded(&self.store, &self.row.id).await
+    }
+}

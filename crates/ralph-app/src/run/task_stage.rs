@@ -1,0 +1,186 @@
+//! One stage of a task as a run in the project's work tree.
+use ralph_core::fact::Fact;
+use ralph_core::outcome::Outcome;
+use ralph_core::pipeline::{StageOutcome, StageReport};
+use ralph_core::policy::ContextMode;
+use ralph_core::task::{Role, TaskStatus, unmet_dependencies};
+use ralph_engine::git;
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::OutputVisibility;
+use ralph_store::{RunRow, Store, TaskRow};
+use ralph_util::failpoints::{self, FailPoint};
+
+use super::{PreparedRun, is_orphaned, refuse_recursion, refuse_tracked_state};
+use crate::advice::Advice;
+use crate::config::Settings;
+use crate::error::{AppError, AppResult};
+use crate::interaction::Interaction;
+use crate::plan::{StagePlan, StageRequest, plan_stage};
+use crate::task::{FoundTask, find_task};
+use crate::tasks::TaskAdvice;
+use crate::view::short_id;
+use crate::worktrees::ensure_task_is_free;
+
+/// The stage to run.
+pub struct TaskRunRequest<'a> {
+    pub task: &'a str,
+    pub role: &'a Role,
+    /// The settings with those of the role and of the request on top.
+    pub settings: &'a Settings,
+    /// Additional arguments for the chosen agent.
+    pub extra_agent_args: Vec<String>,
+    pub visibility: OutputVisibility,
+    pub context: ContextMode,
+    /// Overrides the limit of the task.
+    pub max_iterations: Option<u32>,
+}
+
+/// A stage that can start.
+pub struct PreparedStage {
+    pub run: PreparedRun,
+    pub warnings: Vec<String>,
+    /// Set if the stage cannot change the status of its task.
+    pub out_of_turn: Option<StageOutOfTurn>,
+}
+
+/// A stage whose result does not change the status of its task, because it is the turn of another role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageOutOfTurn {
+    pub task: String,
+    pub role: Role,
+    pub status: TaskStatus,
+    /// The status in which it would be the turn of the role.
+    pub needed_status: TaskStatus,
+}
+
+/// Refuses to run tasks in this project, before its settings are read.
+pub fn ensure_task_run_allowed(project: &Project) -> AppResult<()> {
+    refuse_recursion(project)?;
+    refuse_tracked_state(project)
+}
+
+/// Checks that a stage of a task can start, and plans it.
+pub async fn prepare_task_run(
+    request: TaskRunRequest<'_>,
+    project: Project,
+    person: &dyn Interaction,
+) -> AppResult<PreparedStage> {
+    let FoundTask { store, row } = find_task(&project, request.task).await?;
+    let history = StageHistory::load(&store, &row, &project).await;
+    store.close().await;
+    let StageHistory { rejection, base_commit, last_accepted } = history?;
+    let role = request.role;
+    let stage_request = StageRequest {
+        settings: request.settings,
+        extra_agent_args: request.extra_agent_args,
+        visibility: request.visibility,
+        role,
+        context: request.context,
+        max_iterations: request.max_iterations,
+        earlier_results: rejection.into_iter().collect(),
+    };
+    let StagePlan { mut plan, warnings } = plan_stage(stage_request, &row, project, person)?;
+    if let (true, Some(judge), Some(base)) = (role.can_send_back(), &mut plan.judge, base_commit) {
+        judge.base_commit = base;
+    }
+    failpoints::reach_fail_point(FailPoint::StageBegins);
+    let out_of_turn = StageOutOfTurn::find(&row, role, last_accepted.as_ref());
+    Ok(PreparedStage { run: PreparedRun { plan }, warnings, out_of_turn })
+}
+
+impl StageOutOfTurn {
+    fn find(row: &TaskRow, role: &Role, last_accepted: Option<&Role>) -> Option<Self> {
+        let (task, status) = (row.task.id.clone(), row.task.status);
+        let needed_status = TaskStatus::while_in_role(role)?;
+        let is_turn = status.is_turn_of(role, last_accepted);
+        (!is_turn).then(|| Self { task, role: role.clone(), status, needed_status })
+    }
+}
+
+/// What the earlier stages of a task mean for the next one.
+struct StageHistory {
+    /// The rejection of the work, if the last run of the task sent it back.
+    rejection: Option<StageReport>,
+    base_commit: Option<String>,
+    /// The role of the stage that was accepted last.
+    last_accepted: Option<Role>,
+}
+
+impl StageHistory {
+    /// Fails if the task cannot start.
+    async fn load(store: &Store, row: &TaskRow, project: &Project) -> AppResult<Self> {
+        ensure_ready(store, row, project).await?;
+        let runs = store.runs_of_task(&row.task.id).await?;
+        Ok(Self {
+            rejection: last_rejection(&runs),
+            base_commit: find_base_commit(store, &runs, project).await?,
+            last_accepted: last_accepted_role(&runs),
+        })
+    }
+}
+
+/// Refuses a task that has ended, waits for other tasks, or is being worked on.
+async fn ensure_ready(store: &Store, row: &TaskRow, project: &Project) -> AppResult<()> {
+    let id = &row.task.id;
+    if let TaskStatus::Done | TaskStatus::Cancelled = row.task.status {
+        return Err(AppError::preflight(format!("task {id} is {}", row.task.status.as_str()))
+            .with_advice(TaskAdvice::ReopenOrFollowUp { task: id.clone() }));
+    }
+    let heads = store.list_tasks().await?;
+    let status_of = |id: &str| heads.iter().find(|head| head.id == id).map(|head| head.status);
+    let waits = unmet_dependencies(row.task.dependencies(), status_of);
+    if !waits.is_empty() {
+        return Err(AppError::preflight(format!("task {id} waits for {}", waits.join(", ")))
+            .with_advice(TaskAdvice::FinishDependencies));
+    }
+    ensure_task_is_free(store, id).await?;
+    let run = heads.iter().find(|head| head.id == *id).and_then(|head| head.run.as_ref());
+    match run.filter(|run| run.status == "running") {
+        Some(run) if !is_orphaned(project, &run.id) => {
+            Err(AppError::preflight(format!("run {} is working on task {id}", short_id(&run.id)))
+                .with_advice(Advice::FollowActiveRun))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn last_rejection(runs: &[RunRow]) -> Option<StageReport> {
+    let last = runs.last()?;
+    let stage = run_role(last).unwrap_or(Role::Reviewer);
+    let words = last.run_end()?.sent_back_reason()?.to_owned();
+    Some(StageReport { stage, how: StageOutcome::SentBack, words })
+}
+
+fn last_accepted_role(runs: &[RunRow]) -> Option<Role> {
+    let accepted = runs.iter().rev().filter(|run| run.status == Outcome::Completed.as_str());
+    let mut roles = accepted.filter_map(run_role);
+    roles.find(|role| Role::BUILT_IN.contains(role))
+}
+
+fn run_role(run: &RunRow) -> Option<Role> {
+    Role::parse(run.role.as_deref()?).ok()
+}
+
+/// Returns the base commit of the diff that a judge reads: that of the earliest stage of the task whose base is still an
+/// ancestor of HEAD. The changes of the judging stage alone would usually be empty.
+async fn find_base_commit(store: &Store, runs: &[RunRow], project: &Project) -> AppResult<Option<String>> {
+    for run in runs {
+        let sealed = store.events_of_kinds(&run.id, ["run.sealed", "run.sealed"]).await?;
+        let mut bases = sealed.iter().filter_map(|event| sealed_base(&event.body));
+        if let Some(base) = bases.find(|base| is_ancestor_of_head(project, base)) {
+            return Ok(Some(base));
+        }
+    }
+    Ok(None)
+}
+
+fn sealed_base(fact: &str) -> Option<String> {
+    match serde_json::from_str(fact) {
+        Ok(Fact::RunSealed { seal }) => seal.base,
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn is_ancestor_of_head(project: &Project, base: &str) -> bool {
+    git::run_git(&project.root, &["merge-base", "--is-ancestor", base, "HEAD"]).is_ok()
+}

@@ -1,0 +1,131 @@
+//! Starts a loop in a session.
+use std::path::Path;
+
+use ralph_core::claim::Promise;
+use ralph_core::criterion::Criterion;
+use ralph_core::policy::{Policy, ProofRequirement};
+use ralph_core::seal::SealingResult;
+use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, start_session_loop};
+use ralph_engine::project::Project;
+use ralph_engine::session_driver::{
+    LoopFile, LoopStore, SessionKey, build_sealer, current_moment, expire_orphans, worktree_state,
+};
+
+use super::cancel_loop::cancel_loop_in;
+use super::open_loop_store;
+use crate::advice::Advice;
+use crate::config::{Settings, SettingsPart, SettingsUse};
+use crate::error::{AppError, AppResult};
+use crate::interaction::Interaction;
+use crate::plan::{build_acceptance, ensure_run_criteria};
+use crate::run::refuse_recursion;
+use crate::trust::ensure_use_approved;
+
+/// The loop to start.
+pub struct StartLoopRequest<'a> {
+    pub session: SessionKey,
+    /// The folder in which the session works.
+    pub folder: &'a Path,
+    /// The project of that folder, as [`find_loop_project`] returns it.
+    pub project: Option<Project>,
+    /// The settings with those of the request on top.
+    pub settings: &'a Settings,
+    pub task: String,
+    pub promise: Promise,
+    pub criteria: Vec<Criterion>,
+    /// The name of the loop on screens.
+    pub description: Option<String>,
+}
+
+/// A loop that was started, and the notices for the user.
+#[derive(Debug)]
+pub struct StartedLoop {
+    pub loop_file: LoopFile,
+    pub notices: Vec<SessionNotice>,
+}
+
+/// Finds the project of a folder. A loop with checks needs a repository; a loop without checks does not.
+pub fn find_loop_project(folder: &Path, criteria: &[Criterion]) -> AppResult<Option<Project>> {
+    match Project::find_from(folder) {
+        Ok(project) => {
+            refuse_recursion(&project)?;
+            Ok(Some(project))
+        }
+        Err(_) if criteria.is_empty() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Starts a loop, in place of the session's current one.
+pub fn start_loop(request: StartLoopRequest<'_>, person: &dyn Interaction) -> AppResult<StartedLoop> {
+    let settings = request.settings;
+    if !settings.session.enabled.value {
+        return Err(AppError::preflight("session loops are disabled").with_advice(Advice::EnableSessionLoops));
+    }
+    if let Some(project) = &request.project {
+        let used = SettingsUse {
+            agents: Vec::new(),
+            permission: SettingsPart::Unused,
+            checks: SettingsPart::Unused,
+            criteria: &request.criteria,
+            templates: &[],
+        };
+        ensure_use_approved(project, settings, &used, person)?;
+    }
+    let key = request.session.clone();
+    let entry = build_loop_file(request)?;
+    store_loop(&open_loop_store()?, &key, entry)
+}
+
+fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
+    let StartLoopRequest { session, folder, project, settings, task, promise, criteria, description } = request;
+    let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
+    ensure_run_criteria(settings, &criteria)?;
+    let acceptance = build_acceptance(settings)?;
+    let sealing = (!criteria.is_empty()).then(|| {
+        let sealed = build_sealer(&root, &acceptance, &criteria);
+        let sealed = sealed.and_then(|sealer| sealer.seal().map_err(|error| error.to_string()));
+        sealed.map_or_else(|why| SealingResult::Impossible { why }, |seal| SealingResult::Done { seal })
+    });
+    let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
+    let policy = settings.run_policy(settings.session.max_iterations.value, proof);
+    let plan = SessionLoopPlan {
+        prompt: task,
+        rules: settings.claim_rules(promise),
+        criteria,
+        policy: Policy { stall_after: settings.classic_stall_limit(), ..policy },
+        sealing,
+    };
+    let state = start_session_loop(plan, &current_moment());
+    if let Some(ended) = state.machine.run_end() {
+        return Err(AppError::preflight(&ended.reason));
+    }
+    let delay_ms = u64::try_from(settings.session.continuation_delay.value.as_millis()).unwrap_or(u64::MAX);
+    let entry = LoopFile { description, acceptance, delay_ms, ..LoopFile::new(&session, root, state) };
+    Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
+}
+
+/// Stores the loop in place of the session's current one. A repeated start of the same loop changes nothing.
+fn store_loop(loop_store: &LoopStore, key: &SessionKey, entry: LoopFile) -> AppResult<StartedLoop> {
+    expire_orphans(loop_store);
+    loop_store.remove_expired();
+    let is_active = |entry: &LoopFile| entry.loop_state.is_active();
+    let elsewhere =
+        loop_store.find_with_key(key).ok().flatten().filter(|(other, entry)| other != key && is_active(entry));
+    if let Some((other, _)) = &elsewhere {
+        // The same session under a less specific key: a session has only one loop.
+        cancel_loop_in(loop_store, other)?;
+    }
+    let (entry, here) = loop_store.update_loop(key, |there| match there {
+        Some(there) if there.loop_state.is_duplicated_by(&entry.loop_state) => (None, (there, None)),
+        there => (Some(entry.clone()), (entry, there.filter(is_active))),
+    })?;
+    let before = here.or(elsewhere.map(|(_, old)| old));
+    let replaced = before
+        .map(|old| SessionNotice::loop_replaced(old.loop_state.current_iteration(), old.loop_state.max_iterations()));
+    let state = &entry.loop_state;
+    let started =
+        SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str()).with_checks(&state.criteria);
+    let notices = replaced.into_iter().chain([started]).collect();
+    Ok(StartedLoop { loop_file: entry, notices })
+}

@@ -1,0 +1,128 @@
+//! Prepares and starts a worker.
+use std::sync::Arc;
+
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{EngineError, SignalStream};
+use ralph_process::Keeper;
+use ralph_store::Store;
+use ralph_util::redact;
+
+use super::services::{WorkRequest, WorkServices};
+use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
+use crate::error::{AppError, AppResult};
+use crate::plan::ensure_claims_verified;
+use crate::run::{abandon_store, refuse_recursion, refuse_tracked_state};
+use crate::task::{open_task_store, unknown_task_error};
+
+/// Which tasks a worker takes, and when it stops.
+#[derive(Debug)]
+pub struct WorkScope {
+    /// Only these tasks; empty for all that are ready.
+    pub named_tasks: Vec<String>,
+    pub stop_condition: StopCondition,
+    /// The spending limit for all tasks together.
+    pub max_cost_micros: Option<u64>,
+}
+
+/// A worker that can start: its settings are valid and its commands are approved.
+pub struct PreparedWork {
+    project: Project,
+    services: WorkServices,
+    assignment: WorkAssignment,
+}
+
+/// A worker that can lease tasks. It works while [`StartedWork::run`] is polled.
+pub struct StartedWork {
+    services: WorkServices,
+    assignment: WorkAssignment,
+    store: Arc<Store>,
+    keeper: Keeper,
+}
+
+/// A worker that has stopped.
+pub struct FinishedWork {
+    pub summary: WorkSummary,
+    store: Arc<Store>,
+}
+
+/// Refuses to work on the tasks of this project, before its settings are read.
+pub fn ensure_work_allowed(project: &Project) -> AppResult<()> {
+    refuse_recursion(project)?;
+    refuse_tracked_state(project)
+}
+
+/// Checks the settings of a worker, and asks for approval while a person can still answer.
+pub fn prepare_work(request: WorkRequest, scope: WorkScope) -> AppResult<PreparedWork> {
+    let settings = &request.settings;
+    ensure_claims_verified(settings)?;
+    let pipeline = settings.pipeline().map_err(|reason| {
+        AppError::preflight(reason).with_advice("list roles such as coder, reviewer, tester, qa, each once")
+    })?;
+    let assignment = WorkAssignment {
+        pipeline,
+        named_tasks: scope.named_tasks,
+        slots: settings.pipeline.slots.value as usize,
+        stop_condition: scope.stop_condition,
+        lease_time: settings.pipeline.lease.value,
+        max_cost_micros: scope.max_cost_micros,
+    };
+    let project = request.project.clone();
+    let services = WorkServices::new(request)?;
+    services.ensure_trust(&assignment)?;
+    Ok(PreparedWork { project, services, assignment })
+}
+
+impl PreparedWork {
+    /// Opens the store. Fails if a named task does not exist.
+    pub async fn start(self, keeper: Keeper) -> AppResult<StartedWork> {
+        let Self { project, services, assignment } = self;
+        redact::prepare_secrets();
+        let store = open_task_store(&project).await?;
+        refuse_unknown_tasks(&store, &assignment.named_tasks).await?;
+        Ok(StartedWork { services, assignment, store: Arc::new(store), keeper })
+    }
+}
+
+async fn refuse_unknown_tasks(store: &Store, named: &[String]) -> AppResult<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let tasks = store.list_tasks().await?;
+    match named.iter().find(|name| tasks.iter().all(|task| task.id != **name)) {
+        Some(name) => Err(unknown_task_error(store, name).await?),
+        None => Ok(()),
+    }
+}
+
+impl StartedWork {
+    #[must_use]
+    pub fn assignment(&self) -> &WorkAssignment {
+        &self.assignment
+    }
+
+    /// Works until no task is left, or until this process gets a signal.
+    pub async fn run(self) -> AppResult<FinishedWork> {
+        let Self { services, assignment, store, keeper } = self;
+        let signals = SignalStream::listen().map_err(|source| EngineError::Signals { source })?;
+        match run_worker(services, Arc::clone(&store), keeper, assignment, signals).await {
+            Ok(summary) => Ok(FinishedWork { summary, store }),
+            Err(error) => {
+                abandon_store(store);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl FinishedWork {
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub async fn close(self) {
+        if let Some(store) = Arc::into_inner(self.store) {
+            store.close().await;
+        }
+    }
+}

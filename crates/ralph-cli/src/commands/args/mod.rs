@@ -1,0 +1,9 @@
+//! Arguments that several commands share.
+pub mod agent_args;
+pub mod budget_args;
+pub mod check_args;
+pub mod completion_values;
+pub mod config_args;
+pub mod limit_args;
+pub mod output_args;
+pub mod value_parsers;

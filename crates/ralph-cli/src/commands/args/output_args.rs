@@ -1,0 +1,84 @@
+//! The output flags that all commands with a loop share.
+use std::io;
+
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use crate::commands::out;
+use crate::error::CommandError;
+use crate::report::{JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, ThreadedReporter};
+use ralph_app::run::BackgroundOutput;
+use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Shows only iterations, claims and verdicts
+    #[arg(long, short)]
+    quiet: bool,
+    /// Prints every event as one line of JSON; the last one is run.finished
+    #[arg(long)]
+    json: bool,
+}
+
+/// The form in which a run is reported.
+pub enum OutputMode {
+    Json,
+    Plain(ReportDetail),
+    Background(BackgroundOutput),
+}
+
+/// The report of a run, and whether a summary follows at its end.
+pub struct RunReporter {
+    pub report: ThreadedReporter,
+    pub has_summary: bool,
+}
+
+impl OutputMode {
+    /// Returns who reads the results: people or programs.
+    pub fn audience(&self) -> OutputVisibility {
+        match self {
+            Self::Json => OutputVisibility::Hidden,
+            Self::Plain(_) | Self::Background(_) => OutputVisibility::Shown,
+        }
+    }
+
+    /// Starts the report of a run with this iteration limit.
+    pub fn start_reporter(self, max_iterations: u32) -> Result<RunReporter, CommandError> {
+        let has_summary = !matches!(self, Self::Json);
+        let report = match self {
+            Self::Json => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
+            Self::Plain(detail) => {
+                ThreadedReporter::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
+            }
+            Self::Background(background) => {
+                ThreadedReporter::start(move || start_background_report(background, max_iterations))
+            }
+        };
+        let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+        Ok(RunReporter { report, has_summary })
+    }
+}
+
+impl OutputArgs {
+    pub fn audience(&self) -> OutputVisibility {
+        if self.json { OutputVisibility::Hidden } else { OutputVisibility::Shown }
+    }
+
+    pub fn output_mode(&self, plan: &RunPlan) -> OutputMode {
+        match (self.json, self.quiet, plan.agent.preset().display_filter) {
+            (true, _, _) => OutputMode::Json,
+            (false, true, _) => OutputMode::Plain(ReportDetail::Milestones),
+            (false, false, Some(_)) => OutputMode::Plain(ReportDetail::DisplayFilter),
+            (false, false, None) => OutputMode::Plain(ReportDetail::Everything),
+        }
+    }
+}
+
+/// Returns a report that writes milestones to the log, and releases the parent process once the run is stored.
+fn start_background_report(output: BackgroundOutput, max_iterations: u32) -> impl RunObserver {
+    let BackgroundOutput { log, startup_pipe } = output;
+    NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || {
+        startup_pipe.release_parent();
+    })
+}

@@ -1,0 +1,6 @@
+//! Commands that control loops and take back work.
+pub mod cancel;
+pub mod guide;
+pub mod pause;
+pub mod retry;
+pub mod undo;

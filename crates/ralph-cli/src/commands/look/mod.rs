@@ -1,0 +1,12 @@
+//! Commands that show what runs do and did.
+pub mod attach;
+pub mod diff;
+pub mod events;
+pub mod journal_output;
+pub mod runs;
+pub mod show;
+pub mod stats;
+pub mod status;
+pub mod status_watch;
+pub mod verify;
+pub mod verify_report;

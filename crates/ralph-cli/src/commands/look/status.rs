@@ -1,0 +1,61 @@
+//! `ralph status`.
+use clap::Args;
+
+use crate::commands::look::status_watch;
+use crate::commands::{block_on, out};
+use crate::error::CommandError;
+use ralph_app::control::ActiveWorkReader;
+use ralph_app::view::ActiveWork;
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::Clock;
+
+/// Shows the active loops with their progress and current activity
+///
+/// A loop is named by its task, or by the end of its run id if it has no task. A loop whose ralph process died is marked.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph status
+  ralph status --watch         updates until Ctrl-C
+  ralph status --json          an array; with --watch one line for every change")]
+pub struct StatusArgs {
+    /// Keeps running and shows every change
+    #[arg(long, short)]
+    watch: bool,
+    /// Prints an array of objects, each with at least id and status
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
+    block_on(async {
+        let project = Project::find_here()?;
+        if args.watch {
+            return status_watch::watch_status(&project, args.json).await;
+        }
+        let loops = ActiveWorkReader::new(&project).read().await?;
+        if args.json {
+            out::print_line(
+                &serde_json::Value::from(loops.iter().map(ActiveWork::to_json).collect::<Vec<_>>()).to_string(),
+            );
+        } else {
+            out::print_wrapped(&format_loop_list(&loops));
+        }
+        Ok(0)
+    })
+}
+
+/// Returns the list for people.
+pub fn format_loop_list(loops: &[ActiveWork]) -> String {
+    if loops.is_empty() {
+        return "No active Ralph loops\n".to_owned();
+    }
+    let now = Clock::wall_now();
+    let mut text = String::from("Active Ralph Loops:\n");
+    for view in loops {
+        text.push_str(&format!("  {}\n", view.to_line(now)));
+        if let Some(detail) = view.detail_line() {
+            text.push_str(&format!("    {detail}\n"));
+        }
+    }
+    text
+}

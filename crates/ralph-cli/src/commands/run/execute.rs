@@ -1,0 +1,81 @@
+//! Executes a prepared run for the commands that start one: here or in the background, with a report and a summary.
+use ralph_core::outcome::exit_code;
+
+use crate::commands::args::output_args::{OutputArgs, OutputMode, RunReporter};
+use crate::commands::run::detach::{DetachArgs, run_detached};
+use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};
+use crate::commands::{block_on, signal_exit_code};
+use crate::error::CommandError;
+use crate::report::{ClassicLog, ThreadedReporter};
+use ralph_app::run::{ControlSource, DrivenRun, PreparedRun, RunHost, StartedRun, start_run};
+use ralph_process::Keeper;
+
+/// Runs a command that starts agents.
+pub fn with_keeper<W: Future<Output = Result<u8, CommandError>>>(
+    work: impl FnOnce(Keeper) -> W,
+) -> Result<u8, CommandError> {
+    // Fork the keeper before the first thread starts, and before any lock is taken: it would inherit the lock.
+    let keeper = Keeper::start().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    block_on(work(keeper))
+}
+
+/// Starts a run here or in the background.
+pub fn start_here_or_detached(
+    prepared: PreparedRun,
+    output: &OutputArgs,
+    background: &DetachArgs,
+) -> Result<u8, CommandError> {
+    if background.is_requested() {
+        return run_detached(prepared, output, execute_run);
+    }
+    let show = output.output_mode(prepared.plan());
+    execute_run(prepared, show)
+}
+
+/// Runs to the end and prints the result.
+pub fn execute_run(prepared: PreparedRun, output: OutputMode) -> Result<u8, CommandError> {
+    with_keeper(|keeper| execute_with_keeper(prepared, keeper, output))
+}
+
+/// Runs to the end with a keeper that is already running.
+pub async fn execute_with_keeper(
+    prepared: PreparedRun,
+    keeper: Keeper,
+    output: OutputMode,
+) -> Result<u8, CommandError> {
+    let started = start_run(prepared, run_host(keeper)).await?;
+    match output {
+        OutputMode::Plain(_) => print_run_header(started.plan()),
+        OutputMode::Json | OutputMode::Background(_) => print_fresh_session_note(started.plan()),
+    }
+    drive_and_report(started, output).await
+}
+
+/// Returns the process of a command: it drives one run, and signals stop it.
+pub fn run_host(keeper: Keeper) -> RunHost {
+    RunHost { keeper, control: ControlSource::ProcessSignals }
+}
+
+/// Drives a run to its end, and prints the summary and where its work is.
+pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result<u8, CommandError> {
+    let audience = output.audience();
+    let RunReporter { report, has_summary } = output.start_reporter(started.plan().policy.max_iterations)?;
+    let finished = match drive_with_classic_log(started, report).await? {
+        DrivenRun::Ended(finished) => finished,
+        DrivenRun::StoppedInSetup(signal) => return Ok(signal_exit_code(signal)),
+    };
+    if has_summary {
+        print_summary(&finished.summary);
+    }
+    print_delivery(&finished.delivery?, audience);
+    Ok(finished.summary.end.exit_code)
+}
+
+/// Drives a run, and writes its session log if it has one.
+async fn drive_with_classic_log(started: StartedRun, mut report: ThreadedReporter) -> Result<DrivenRun, CommandError> {
+    let plan = started.plan();
+    let Some(file) = plan.session_log.clone() else { return Ok(started.drive(&mut report).await?) };
+    let mut log = ClassicLog::new(file, plan.kind, report);
+    let driven = started.drive(&mut log).await.map_err(CommandError::from);
+    driven.inspect_err(|failure| log.write_aborted_summary(&failure.message, failure.exit_code))
+}

@@ -1,0 +1,10 @@
+//! Commands that start and resume runs.
+pub mod budget;
+pub mod classic;
+pub mod demo;
+pub mod detach;
+pub mod execute;
+pub mod resume;
+pub mod run_args;
+pub mod run_command;
+pub mod run_report;

@@ -1,0 +1,78 @@
+//! `ralph trust`.
+use clap::Args;
+
+use crate::commands::args::config_args::ConfigArgs;
+use crate::commands::{confirm, out};
+use crate::error::CommandError;
+use ralph_app::trust::{self, TrustStatus, format_command};
+use ralph_engine::project::Project;
+
+/// Approves the commands in this project's configuration
+///
+/// A repository can contain commands that other people wrote: the agent's program, its arguments and environment
+/// variables, checks, and permissions of the agent. ralph starts none of them until you approve them, and asks again when
+/// one changes. Commands that you type, and the file that you name with --config, need no approval. Agents cannot approve.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph trust                     shows the commands, asks, and approves them
+  ralph trust --yes               approves them without asking, for scripts
+  ralph trust --show              only shows them
+  ralph trust --remove            revokes the approval
+
+The list of approved projects is ~/.local/state/ralph/trusted.json (or below XDG_STATE_HOME).")]
+pub struct TrustArgs {
+    /// Shows the commands and whether they are approved, without changes
+    #[arg(long, conflicts_with = "remove")]
+    show: bool,
+    /// Revokes the approval
+    #[arg(long)]
+    remove: bool,
+    /// Approves without asking
+    #[arg(long, short, conflicts_with_all = ["show", "remove"])]
+    yes: bool,
+}
+
+pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
+    let project = Project::find_here()?;
+    if args.remove {
+        return revoke_approval(&project);
+    }
+    let settings = ConfigArgs::default().load_settings(Some(&project))?;
+    let commands = &settings.project_commands;
+    if commands.is_empty() {
+        out::print_message("nothing to approve: the configuration of this project contains no commands");
+        return Ok(0);
+    }
+    for command in commands {
+        out::print_message(&format_command(command));
+    }
+    if args.show {
+        out::print_message(approval_text(trust::approval_status(&project, &settings)?));
+        return Ok(0);
+    }
+    trust::refuse_approval_by_agent(&project)?;
+    if !args.yes {
+        confirm::require_confirmation("not approved")?;
+    }
+    trust::approve_commands(&project, &settings)?;
+    out::print_message(&format!("approved for {}", project.root.display()));
+    Ok(0)
+}
+
+fn revoke_approval(project: &Project) -> Result<u8, CommandError> {
+    let root = project.root.display();
+    if trust::revoke_approval(project)? {
+        out::print_message(&format!("the approval for {root} is revoked"));
+    } else {
+        out::print_message(&format!("{root} was not approved"));
+    }
+    Ok(0)
+}
+
+fn approval_text(status: TrustStatus) -> &'static str {
+    match status {
+        TrustStatus::Approved => "approved",
+        TrustStatus::Changed => "not approved: changed since the last approval",
+        TrustStatus::Unknown => "not approved",
+    }
+}

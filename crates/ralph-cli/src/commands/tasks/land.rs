@@ -1,0 +1,50 @@
+//! `ralph land`: merges the work of finished tasks.
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use crate::commands::interaction::TerminalInteraction;
+use crate::commands::run::execute::with_keeper;
+use crate::commands::tasks::land_report::{report_json, report_text};
+use crate::commands::{out, signal_exit_code};
+use crate::error::CommandError;
+use ralph_app::landing::{LandReport, LandingEnd, land_tasks};
+use ralph_engine::project::Project;
+
+/// Merges the accepted work of finished tasks into your branch, after verifying the merged result
+///
+/// ralph runs the checks of the task again, in a checkout of the merged result. It updates your branch and your files
+/// only if they pass; after a conflict or a failure everything stays as it was. ralph removes the work tree of the task
+/// if nothing in it would be lost; the branch ralph/TASK stays.
+#[derive(Debug, Args)]
+#[command(after_help = "Several tasks are landed in order, up to the first that cannot be landed.
+
+Exit codes: 0 landed, 1 cannot be landed now (not done, a conflict, your uncommitted changes, no branch),
+3 the checks fail on the merged result, 5 git failed")]
+pub struct LandArgs {
+    /// Finished tasks, in the order in which to merge them
+    #[arg(required = true, value_name = "TASK")]
+    tasks: Vec<String>,
+    /// Prints one object per task: task, landed, branch, commit, work, verified, checks, tree
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &LandArgs) -> Result<u8, CommandError> {
+    let project = Project::find_here()?;
+    with_keeper(async |keeper| {
+        let report = |landed: &LandReport| print_report(args, landed);
+        Ok(match land_tasks(&project, &args.tasks, &keeper, &TerminalInteraction, report).await? {
+            LandingEnd::AllLanded => exit_code::COMPLETED,
+            LandingEnd::ChecksFailed => exit_code::NOT_COMPLETE,
+            LandingEnd::Stopped(signal) => signal_exit_code(signal),
+        })
+    })
+}
+
+fn print_report(args: &LandArgs, report: &LandReport) {
+    if args.json {
+        out::print_line(&report_json(report).to_string());
+    } else {
+        out::print_data(&report_text(report));
+    }
+}

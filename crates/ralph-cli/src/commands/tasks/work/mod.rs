@@ -1,0 +1,92 @@
+//! `ralph work`.
+mod args;
+mod reporter;
+
+use std::rc::Rc;
+
+use ralph_core::event::StopSignal;
+use ralph_core::outcome::exit_code;
+use ralph_core::task::TaskStatus;
+
+pub use args::WorkArgs;
+use reporter::WorkReporter;
+
+use crate::commands::interaction::TerminalInteraction;
+use crate::commands::run::execute::with_keeper;
+use crate::error::CommandError;
+use ralph_app::config::{LandingMode, Settings};
+use ralph_app::work::{
+    PreparedWork, StopCondition, TaskEnd, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work,
+};
+use ralph_engine::project::Project;
+use ralph_process::Keeper;
+use ralph_util::amounts::DollarAmount;
+
+pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
+    let project = Project::find_here()?;
+    ensure_work_allowed(&project)?;
+    let mut settings = args.config.load_settings(Some(&project))?;
+    args.apply(&mut settings);
+    let scope = WorkScope {
+        named_tasks: args.tasks.clone(),
+        stop_condition: if args.until_idle { StopCondition::WhenIdle } else { StopCondition::OnSignal },
+        max_cost_micros: args.limits.max_cost().map(DollarAmount::as_micros),
+    };
+    let reporter = Rc::new(WorkReporter::new(&args.output));
+    let prepared = prepare_work(work_request(args, settings.clone(), project, Rc::clone(&reporter)), scope)?;
+    with_keeper(|keeper| run_worker(prepared, keeper, reporter, settings))
+}
+
+fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Rc<WorkReporter>) -> WorkRequest {
+    let flags = args.clone();
+    WorkRequest {
+        project,
+        config: args.config.source(),
+        settings,
+        settings_for_role: Box::new(move |settings, role| flags.for_role(settings, role)),
+        extra_agent_args: args.agent.extra_args(),
+        visibility: args.output.audience(),
+        context: args.context(),
+        person: Box::new(TerminalInteraction),
+        observer: reporter,
+    }
+}
+
+/// Runs the worker, and prints the introduction and the summary.
+async fn run_worker(
+    prepared: PreparedWork,
+    keeper: Keeper,
+    reporter: Rc<WorkReporter>,
+    settings: Settings,
+) -> Result<u8, CommandError> {
+    let started = prepared.start(keeper).await?;
+    reporter.print_introduction(started.assignment(), &settings);
+    let finished = started.run().await?;
+    let summary = &finished.summary;
+    reporter.print_summary(finished.store(), summary).await?;
+    if settings.pipeline.land.value == LandingMode::Manual {
+        reporter.print_landing_hint(summary);
+    }
+    let code = work_exit_code(summary);
+    finished.close().await;
+    Ok(code)
+}
+
+fn work_exit_code(summary: &WorkSummary) -> u8 {
+    match summary.stop_signal {
+        Some(StopSignal::Int) => return exit_code::SIGINT,
+        Some(StopSignal::Term | StopSignal::Hangup) => return exit_code::SIGTERM,
+        None => {}
+    }
+    let is_done =
+        |end: &TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. } | TaskEnd::LeaseLost);
+    if summary.is_budget_exhausted {
+        exit_code::OVER_BUDGET
+    } else if summary.has_too_many_failures {
+        exit_code::AGENT_FAILED
+    } else if summary.task_ends.values().all(is_done) {
+        exit_code::COMPLETED
+    } else {
+        exit_code::NOT_COMPLETE
+    }
+}

@@ -1,0 +1,327 @@
+//! The report of `ralph work`: one line for each event, prefixed with its task.
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use ralph_core::budget::format_dollars;
+use ralph_core::pipeline::{StageOutcome, StageReport};
+use ralph_core::task::{Approval, Role, TaskStatus, unmet_dependencies};
+use serde_json::{Value, json};
+
+use crate::commands::args::output_args::OutputArgs;
+use crate::commands::out;
+use crate::commands::tasks::land_report::report_text;
+use crate::error::CommandError;
+use crate::hints;
+use crate::report::{ColorMode, JsonReport, PlainReport, ReportDetail, TextStyle, ThreadedReporter};
+use ralph_app::config::Settings;
+use ralph_app::error::{AppError, AppResult};
+use ralph_app::landing::LandResult;
+use ralph_app::view::pluralize;
+use ralph_app::work::{StopCondition, TaskEnd, TaskEvent, WorkAssignment, WorkObserver, WorkSummary};
+use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
+use ralph_store::{BUSY_MESSAGE, Store, TaskListItem};
+
+pub(super) struct WorkReporter {
+    audience: OutputVisibility,
+    colors: ColorMode,
+    shown_warnings: RefCell<BTreeSet<String>>,
+}
+
+impl WorkReporter {
+    pub(super) fn new(output: &OutputArgs) -> Self {
+        let colors = ColorMode::for_stream(&io::stderr());
+        Self { audience: output.audience(), colors, shown_warnings: RefCell::default() }
+    }
+
+    /// Prints the cost limits, then the stages, slots and stop condition.
+    pub(super) fn print_introduction(&self, assignment: &WorkAssignment, settings: &Settings) {
+        let cost_limits = describe_cost_limits(assignment.max_cost_micros, settings);
+        let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
+        let until = match assignment.stop_condition {
+            StopCondition::WhenIdle => "until nothing is ready",
+            StopCondition::OnSignal => "until Ctrl-C",
+        };
+        if self.audience == OutputVisibility::Hidden {
+            if assignment.max_cost_micros.is_none() {
+                self.print_json(&json!({"event": "warning", "message": cost_limits}));
+            }
+            return;
+        }
+        out::print_note(&cost_limits);
+        out::print_note(&format!(
+            "{} · {} · {} at a time · {until}",
+            self.colors.style_text(TextStyle::Bold, "ralph work"),
+            stages.join(" → "),
+            pluralize(i64::try_from(assignment.slots).unwrap_or(i64::MAX), "task"),
+        ));
+    }
+
+    fn print_json(&self, value: &Value) {
+        out::print_line(&value.to_string());
+    }
+
+    fn print_event_line(&self, event: &TaskEvent<'_>) {
+        let (tone, text) = match event {
+            // The lines of a stage start with its name.
+            TaskEvent::StageStarted { .. } => return,
+            TaskEvent::Leased { task, stage, attempt: 1 } => (TextStyle::Bold, format!("{task}  {stage} started")),
+            TaskEvent::Leased { task, stage, attempt } => {
+                (TextStyle::Bold, format!("{task}  {stage} started, attempt {attempt}"))
+            }
+            TaskEvent::StageAdvanced { task, ended, stage } => next_stage_line(task, ended, stage),
+            TaskEvent::Finished { task, status: TaskStatus::Done, reason, .. } => {
+                (TextStyle::Good, format!("{task}  done: {reason}"))
+            }
+            TaskEvent::Finished { task, status, reason, .. } => {
+                (TextStyle::Bad, format!("{task}  {}: {reason}", status.as_str()))
+            }
+            TaskEvent::Interrupted { task, stage } => {
+                (TextStyle::Bad, format!("{task}  stopped in {stage}; `ralph work` resumes it"))
+            }
+            TaskEvent::LeaseLost { task } => (TextStyle::Bad, format!("{task}  taken over by another worker")),
+            TaskEvent::Deferred { task, reason } => (TextStyle::Bad, format!("{task}  skipped: {reason}")),
+            TaskEvent::Idle => (TextStyle::Dim, "no task is ready; waiting for tasks (Ctrl-C stops)".to_owned()),
+            TaskEvent::StoreBusy => (TextStyle::Warning, format!("warning: {BUSY_MESSAGE}")),
+            TaskEvent::BudgetExhausted { spent_micros: spent, limit_micros: limit } => (
+                TextStyle::Bad,
+                format!("spent {} of {}: no more stages are started", format_dollars(*spent), format_dollars(*limit)),
+            ),
+            TaskEvent::TooManyFailures { failures, reason } => {
+                (TextStyle::Bad, format!("{failures} tasks failed in a row, so no more are started: {reason}"))
+            }
+        };
+        out::print_note(&self.colors.style_text(tone, &text));
+    }
+
+    /// Prints the result of every task, and what the waiting tasks wait for.
+    pub(super) async fn print_summary(&self, store: &Store, summary: &WorkSummary) -> Result<(), CommandError> {
+        if self.audience == OutputVisibility::Hidden {
+            let task_json = |(task, end): (&String, &TaskEnd)| json!({"id": task, "status": end_label(end)});
+            let tasks: Vec<Value> = summary.task_ends.iter().map(task_json).collect();
+            self.print_json(&json!({"event": "work.finished", "tasks": tasks}));
+            return Ok(());
+        }
+        let is_done = |end: &&TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. });
+        let done = summary.task_ends.values().filter(is_done).count();
+        out::print_message(&format!("\n{done} of {} done", pluralize(summary.task_ends.len() as i64, "task")));
+        for (task, end) in summary.task_ends.iter().filter(|(_, end)| end_label(end) != "done") {
+            out::print_message(&format!("{task}  {}: {}", end_label(end), end_reason(end)));
+        }
+        let heads = store.list_tasks().await?;
+        let statuses: BTreeMap<&str, TaskStatus> = heads.iter().map(|head| (head.id.as_str(), head.status)).collect();
+        heads.iter().filter_map(|head| describe_waiting(head, &statuses)).for_each(|line| out::print_message(&line));
+        Ok(())
+    }
+
+    /// Prints how to merge the finished tasks.
+    pub(super) fn print_landing_hint(&self, summary: &WorkSummary) {
+        if self.audience == OutputVisibility::Shown {
+            let done = summary.task_ends.iter().filter(|(_, end)| end_label(end) == "done");
+            let done: Vec<&str> = done.map(|(task, _)| task.as_str()).collect();
+            landing_hint(&done).iter().for_each(|line| out::print_note(line));
+        }
+    }
+}
+
+impl WorkObserver for WorkReporter {
+    fn on_task_event(&self, event: &TaskEvent<'_>) {
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&event_json(event)),
+            OutputVisibility::Shown => self.print_event_line(event),
+        }
+    }
+
+    fn on_landing(&self, task: &str, result: &AppResult<LandResult>) {
+        let (event, text) = landing_message(task, result);
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&json!({"event": event, "task": task, "message": text})),
+            OutputVisibility::Shown => text.lines().for_each(|line| out::print_note(&format!("{task}  {line}"))),
+        }
+    }
+
+    /// Prints each warning once, even if several tasks cause it.
+    fn on_warning(&self, task: &str, text: &str) {
+        if !self.shown_warnings.borrow_mut().insert(text.to_owned()) {
+            return;
+        }
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&json!({"event": "warning", "task": task, "message": text})),
+            OutputVisibility::Shown => out::print_note(&format!("{task}  warning: {text}")),
+        }
+    }
+
+    /// The lines of a stage start with the name of its task.
+    fn stage_observer(&self, plan: &RunPlan) -> AppResult<Box<dyn RunObserver>> {
+        let max_iterations = plan.policy.max_iterations;
+        let name = plan.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
+        let colors = self.colors;
+        let report = match self.audience {
+            OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
+            OutputVisibility::Shown => ThreadedReporter::start(move || {
+                PlainReport::line_based(PrefixedLineWriter::new(name), colors, ReportDetail::Milestones, max_iterations)
+            }),
+        };
+        Ok(Box::new(report.map_err(|error| AppError::internal(&error))?))
+    }
+
+    fn describe_error(&self, error: &AppError) -> String {
+        let hints = hints::for_error(error).into_iter().map(|hint| format!("; {hint}"));
+        std::iter::once(error.to_string()).chain(hints).collect()
+    }
+}
+
+/// Returns the name of the JSON event, and the text for people.
+fn landing_message(task: &str, result: &AppResult<LandResult>) -> (&'static str, String) {
+    match result {
+        Ok(LandResult::Landed(report)) => ("task.landed", report_text(report)),
+        Ok(LandResult::ChecksFailed(report)) => ("task.not_landed", report_text(report)),
+        Ok(LandResult::Stopped(_)) => {
+            let text = format!("not landed: stopped; the next `ralph work` lands it, or ralph land {task}");
+            ("task.not_landed", text)
+        }
+        Err(error) => {
+            let causes = error.causes.join(", ");
+            ("task.not_landed", format!("not landed: {} ({causes}); ralph land {task}", error.message))
+        }
+    }
+}
+
+/// The hint names at most this number of tasks, to keep the line short.
+const MAX_NAMED_TASKS: usize = 5;
+
+/// Returns the hint on how to merge the finished tasks, if there are any.
+fn landing_hint(done: &[&str]) -> Option<String> {
+    let named = if done.len() > MAX_NAMED_TASKS { "TASK…".to_owned() } else { done.join(" ") };
+    let branches = "finished work is on separate branches";
+    (!done.is_empty()).then(|| format!("{branches}: `ralph land {named}` verifies it again and merges it into yours"))
+}
+
+/// Returns a description of the cost limits that apply. `all` is the limit for all tasks together.
+fn describe_cost_limits(all: Option<u64>, settings: &Settings) -> String {
+    if let Some(all) = all {
+        return format!("cost limit {} for all tasks together", format_dollars(all));
+    }
+    let limits = &settings.limits;
+    let scopes =
+        [("stage", &limits.max_cost_usd), ("task", &limits.task.max_cost_usd), ("spec", &limits.spec.max_cost_usd)];
+    let known = scopes.iter().filter_map(|(scope, limit)| Some((scope, limit.value?)));
+    let known: Vec<String> =
+        known.map(|(scope, money)| format!("{} per {scope}", format_dollars(money.as_micros()))).collect();
+    if known.is_empty() {
+        return "no cost limit (set one with --max-cost)".to_owned();
+    }
+    format!("cost limit {}; no limit for all tasks together (--max-cost)", known.join(", "))
+}
+
+fn next_stage_line(task: &str, ended: &StageReport, stage: &Role) -> (TextStyle, String) {
+    let by = &ended.stage;
+    match ended.how {
+        StageOutcome::Accepted => (TextStyle::Good, format!("{task}  {by} accepted; {stage} is next")),
+        StageOutcome::SentBack => {
+            (TextStyle::Warning, format!("{task}  {by} sends the work back to {stage}: {}", ended.words))
+        }
+        StageOutcome::Failed => (TextStyle::Bad, format!("{task}  {by} failed; {stage} is next: {}", ended.words)),
+    }
+}
+
+fn end_label(end: &TaskEnd) -> &'static str {
+    match end {
+        TaskEnd::Finished { status, .. } => status.as_str(),
+        TaskEnd::Interrupted => "stopped",
+        TaskEnd::LeaseLost => "taken over",
+        TaskEnd::Deferred { .. } => "left",
+    }
+}
+
+fn end_reason(end: &TaskEnd) -> &str {
+    match end {
+        TaskEnd::Finished { reason, .. } | TaskEnd::Deferred { reason } => reason,
+        TaskEnd::Interrupted => "`ralph work` resumes it",
+        TaskEnd::LeaseLost => "by another worker",
+    }
+}
+
+/// Returns what a todo task waits for: approval or dependencies.
+fn describe_waiting(head: &TaskListItem, statuses: &BTreeMap<&str, TaskStatus>) -> Option<String> {
+    if head.status != TaskStatus::Todo {
+        return None;
+    }
+    let id = &head.id;
+    if head.approval == Approval::Pending {
+        return Some(format!("{id}  waits for approval: ralph task approve {id}"));
+    }
+    let unmet = unmet_dependencies(&head.dependencies, |id| statuses.get(id).copied());
+    (!unmet.is_empty()).then(|| format!("{id}  waits for {}", unmet.join(", ")))
+}
+
+fn event_json(event: &TaskEvent<'_>) -> Value {
+    match event {
+        TaskEvent::Leased { task, stage, attempt } => {
+            json!({"event": "task.taken", "task": task, "stage": stage, "attempt": attempt})
+        }
+        TaskEvent::StageStarted { task, stage, run } => {
+            json!({"event": "task.stage", "task": task, "stage": stage, "run": run})
+        }
+        TaskEvent::StageAdvanced { task, ended, stage } => json!({
+            "event": "task.next", "task": task, "ended": ended.stage, "how": ended.how, "stage": stage
+        }),
+        TaskEvent::Finished { task, status, reason, failure } => json!({
+            "event": "task.over", "task": task, "status": status, "reason": reason, "ralph_failure": failure
+        }),
+        TaskEvent::Interrupted { task, stage } => {
+            json!({"event": "task.stopped", "task": task, "stage": stage})
+        }
+        TaskEvent::LeaseLost { task } => json!({"event": "task.lost", "task": task}),
+        TaskEvent::Deferred { task, reason } => {
+            json!({"event": "task.left", "task": task, "reason": reason})
+        }
+        TaskEvent::Idle => json!({"event": "work.idle"}),
+        TaskEvent::StoreBusy => json!({"event": "warning", "message": BUSY_MESSAGE}),
+        TaskEvent::BudgetExhausted { spent_micros: spent, limit_micros: limit } => {
+            json!({"event": "work.spent", "cost_usd": micros_to_usd(*spent), "max_cost_usd": micros_to_usd(*limit)})
+        }
+        TaskEvent::TooManyFailures { failures, reason } => {
+            json!({"event": "work.braked", "failed": failures, "reason": reason})
+        }
+    }
+}
+
+fn micros_to_usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// Prints each line to stderr with a prefix, wrapped to the width of a terminal.
+struct PrefixedLineWriter {
+    prefix: String,
+    buffer: Vec<u8>,
+}
+
+impl Write for PrefixedLineWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            match *byte {
+                b'\n' => self.end_line(),
+                byte => self.buffer.push(byte),
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl PrefixedLineWriter {
+    fn new(prefix: String) -> Self {
+        Self { prefix, buffer: Vec::new() }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.buffer);
+        if !line.trim_ascii().is_empty() {
+            out::print_note(&format!("{}  {}", self.prefix, String::from_utf8_lossy(&line)));
+        }
+    }
+}

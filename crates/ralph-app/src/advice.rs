@@ -70,7 +70,7 @@ pub enum Advice {
     FollowEndedRun,
     /// Create the prompt file with the project template.
     InitializeProject,
-    /// Another person may have written the recorded runs: start a new run.
+    /// Another person may have written the recorded runs: approve them, or move them away.
     DistrustRecordedRuns,
     Control(ControlAdvice),
     Task(TaskAdvice),

@@ -11,6 +11,7 @@ pub mod landing;
 pub mod maintenance;
 pub mod plan;
 pub mod run;
+pub mod state;
 pub mod task;
 pub mod tasks;
 pub mod trust;

@@ -4,7 +4,6 @@ mod lookup;
 mod nested_run;
 mod resume;
 mod run_view;
-mod tracked_state;
 mod worktree;
 
 pub use leftovers::kill_leftover_processes;
@@ -12,5 +11,4 @@ pub use lookup::{FoundRun, find_active_run, find_run, find_run_or_task, is_orpha
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};
 pub use resume::{RebuiltRun, ResumeRequest};
 pub use run_view::load_run_view;
-pub use tracked_state::refuse_tracked_state;
 pub use worktree::{WorktreeOutcome, create_worktree, finish_worktree, reopen_worktree, set_up_worktree};

@@ -8,7 +8,7 @@ use super::run::with_keeper;
 use super::{out, signal_exit_code};
 use crate::error::CommandError;
 use ralph_app::landing::{LandLockWaiter, LandResult, LandingContext};
-use ralph_app::run::{refuse_recursion, refuse_tracked_state};
+use ralph_app::run::refuse_recursion;
 use ralph_app::task::open_task_store;
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
@@ -35,7 +35,6 @@ pub struct LandArgs {
 pub fn run(args: &LandArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     with_keeper(|keeper| land_tasks(args, project, keeper))
 }
 

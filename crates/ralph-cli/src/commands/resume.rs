@@ -13,10 +13,7 @@ use super::{block_on, out, run_lookup, signal_exit_code, task};
 use crate::error::CommandError;
 use ralph_app::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use ralph_app::plan::preflight_resumed_run;
-use ralph_app::run::{
-    FoundRun, RebuiltRun, ResumeRequest, kill_leftover_processes, refuse_recursion, refuse_tracked_state,
-    set_up_worktree,
-};
+use ralph_app::run::{FoundRun, RebuiltRun, ResumeRequest, kill_leftover_processes, refuse_recursion, set_up_worktree};
 use ralph_app::view::{event_json_line, short_id};
 use ralph_app::worktrees::ensure_task_is_free;
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
@@ -52,7 +49,6 @@ pub struct ResumeArgs {
 pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     if args.background.is_requested() {
         return resume_in_background(args, project);
     }

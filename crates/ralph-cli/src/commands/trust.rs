@@ -7,6 +7,7 @@ use super::{confirm, out};
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart, SettingsUse};
 use ralph_app::run::find_enclosing_run;
+use ralph_app::state::{StateEvidence, adopt_old_state};
 use ralph_app::trust::{self, CriteriaOrigin, TrustStatus, format_command};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunPlan;
@@ -22,6 +23,7 @@ use ralph_engine::run_driver::RunPlan;
   ralph trust --yes               approves them without asking, for scripts
   ralph trust --show              only shows them
   ralph trust --remove            revokes the approval
+  ralph trust --state             takes over the runs that an earlier ralph recorded in the project
 
 The list of approved projects is ~/.local/state/ralph/trusted.json (or below XDG_STATE_HOME).")]
 pub struct TrustArgs {
@@ -34,12 +36,18 @@ pub struct TrustArgs {
     /// Approves without asking
     #[arg(long, short, conflicts_with_all = ["show", "remove"])]
     yes: bool,
+    /// Takes over the runs and tasks that an earlier version recorded in the project: you know that they are yours
+    #[arg(long, conflicts_with_all = ["show", "remove", "yes"])]
+    state: bool,
 }
 
 pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     if args.remove {
         return revoke_approval(&project);
+    }
+    if args.state {
+        return take_over_old_state(&project);
     }
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
     let commands = &settings.project_commands;
@@ -54,17 +62,33 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
         out::print_message(approval_text(trust::approval_status(&project, &settings)?));
         return Ok(0);
     }
-    if find_enclosing_run(&project).is_some() {
-        return Err(CommandError::preflight_error(
-            "an agent cannot approve the commands of the project that it works on",
-        )
-        .with_hint("a person must approve them, outside of the run"));
-    }
+    refuse_agent(&project)?;
     if !args.yes {
         confirm::require_confirmation("not approved")?;
     }
     trust::approve_commands(&project, &settings)?;
     out::print_message(&format!("approved for {}", project.root.display()));
+    Ok(0)
+}
+
+fn refuse_agent(project: &Project) -> Result<(), CommandError> {
+    match find_enclosing_run(project) {
+        None => Ok(()),
+        Some(_) => {
+            Err(CommandError::preflight_error("an agent cannot approve the commands of the project that it works on")
+                .with_hint("a person must approve them, outside of the run"))
+        }
+    }
+}
+
+fn take_over_old_state(project: &Project) -> Result<u8, CommandError> {
+    refuse_agent(project)?;
+    let state = project.state_folder();
+    let message = match adopt_old_state(project, StateEvidence::GivenByUser)? {
+        true => format!("moved the recorded runs to {}", state.display()),
+        false => format!("nothing to take over: the state of this project is {}", state.display()),
+    };
+    out::print_message(&message);
     Ok(0)
 }
 

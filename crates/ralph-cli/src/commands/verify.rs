@@ -6,7 +6,7 @@ use super::run::with_keeper;
 use super::verify_report::{report_json, report_text};
 use super::{out, run_lookup, signal_exit_code};
 use crate::error::CommandError;
-use ralph_app::run::{FoundRun, refuse_recursion, refuse_tracked_state};
+use ralph_app::run::{FoundRun, refuse_recursion};
 use ralph_app::verification::{self, ImportedCommands, Reverification};
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
@@ -34,7 +34,6 @@ pub struct VerifyArgs {
 pub fn run(args: &VerifyArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     with_keeper(|keeper| reverify_run(args, project, keeper))
 }
 

@@ -54,7 +54,7 @@ impl WorktreeLock {
     /// has died.
     pub async fn acquire(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
         let state = plan.project.state_folder();
-        private_files::ensure_folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
+        plan.project.create_state_folder()?;
         let owner = RunOwner::for_this_process(&plan.id, now);
         let tree = lock::take_lock(&state.join("lock"), plan.sharing, &owner).await?;
         Ok(Self { owner, lock: tree })
@@ -118,6 +118,7 @@ impl RunLease {
 /// Creates the folder of a run and returns the path of its lock.
 fn prepare_lock_path(plan: &RunPlan) -> Result<PathBuf, EngineError> {
     let folder = plan.project.run_folder(&plan.id);
+    plan.project.create_state_folder()?;
     private_files::ensure_folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
     Ok(plan.project.run_lock(&plan.id))
 }

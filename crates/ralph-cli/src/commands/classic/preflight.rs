@@ -32,7 +32,7 @@ pub(super) fn require_implementation_plan(plan: &RunPlan) -> Result<(), CommandE
 
 /// Adds a hint if the root has prompts but ralph reads its files from another folder.
 pub(super) fn add_home_hint(project: &Project, failure: CommandError) -> CommandError {
-    let Project { root, home } = project;
+    let Project { root, home, .. } = project;
     if home == root || !root.join("prompts").is_dir() {
         return failure;
     }

@@ -16,7 +16,6 @@ use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart};
 use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
 use ralph_app::run::refuse_recursion;
-use ralph_app::run::refuse_tracked_state;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
 use ralph_engine::verify::AcceptancePolicy;
@@ -27,7 +26,6 @@ const MAX_SPEC_BYTES: usize = 1 << 20;
 pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     let settings = args.load_settings(&project)?;
     let id = new_run_id();
     let prompt = build_prompt(args, &project, &id)?;

@@ -14,7 +14,6 @@ use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_app::plan::{StagePlan, StageRequest, plan_stage};
 use ralph_app::run::refuse_recursion;
-use ralph_app::run::refuse_tracked_state;
 use ralph_app::task::FoundTask;
 use ralph_app::view::short_id;
 use ralph_app::worktrees::ensure_task_is_free;
@@ -26,7 +25,6 @@ use ralph_util::failpoints::{self, FailPoint};
 pub fn run(args: &TaskRunArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     let settings = args.load_settings(&project)?;
     if args.background.is_requested() {
         let plan = block_on(plan_stage_run(args, &settings, project))?;

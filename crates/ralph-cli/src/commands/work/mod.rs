@@ -18,7 +18,6 @@ use crate::error::CommandError;
 use ralph_app::config::{LandingMode, Settings};
 use ralph_app::plan;
 use ralph_app::run::refuse_recursion;
-use ralph_app::run::refuse_tracked_state;
 use ralph_app::task::{open_task_store, unknown_task_error};
 use ralph_app::work::{self, StopCondition, TaskEnd, WorkAssignment, WorkRequest, WorkServices, WorkSummary};
 use ralph_engine::project::Project;
@@ -31,7 +30,6 @@ use ralph_util::redact;
 pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
     let mut settings = args.config.load_settings(Some(&project))?;
     args.apply(&mut settings);
     plan::ensure_claims_verified(&settings)?;

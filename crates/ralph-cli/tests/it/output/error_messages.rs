@@ -188,9 +188,10 @@ fn a_negative_time_or_size_is_refused_with_a_valid_example() {
 #[test]
 fn a_state_folder_that_cannot_be_used_stops_before_anything_is_started() {
     let project = Project::new();
-    project.write(".ralph", "a file where the folder should be");
+    fs::create_dir_all(project.state().parent().unwrap()).unwrap();
+    fs::write(project.state(), "a file where the folder should be").unwrap();
     let stderr = refused(&project, project.run(&["complete"]).output(), 10);
-    assert!(stderr.contains(".ralph/state"), "{stderr}");
+    assert!(stderr.contains(&project.state().display().to_string()), "{stderr}");
 }
 
 // fault: 60, spec: D1

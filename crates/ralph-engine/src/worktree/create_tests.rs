@@ -21,7 +21,7 @@ fn a_work_tree_is_created_once_with_a_detached_head_and_reopened_afterwards() {
     let first = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
     assert_eq!((first.origin, first.worktree.base.clone()), (WorktreeOrigin::Created, head_commit(&scene.root)));
     let path = &first.worktree.path;
-    assert!(path.ends_with("trees/project-1234abcd/TASK-1") && !path.starts_with(&scene.root));
+    assert!(path.ends_with("project-1234abcd/trees/TASK-1") && !path.starts_with(&scene.root));
     assert_eq!(git::current_branch(path).unwrap(), None, "commits of the agent do not move a branch");
     assert_eq!(scene.run_git(&["rev-parse", "ralph/TASK-1"]), first.worktree.base);
     fs::write(path.join("file"), "work").unwrap();

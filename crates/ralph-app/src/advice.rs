@@ -78,7 +78,7 @@ pub enum Advice {
     RepeatInitialization,
     /// Approve the commands of the files that were written.
     ApproveWrittenCommands,
-    /// Another person may have written the recorded runs: start a new run.
+    /// Another person may have written the recorded runs: approve them, or move them away.
     DistrustRecordedRuns,
     Control(ControlAdvice),
     Task(TaskAdvice),

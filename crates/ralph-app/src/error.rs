@@ -141,7 +141,7 @@ impl From<ProjectError> for AppError {
     fn from(error: ProjectError) -> Self {
         let kind = match &error {
             ProjectError::NoRepository { .. } | ProjectError::NoFolder { .. } => ErrorKind::Preflight,
-            ProjectError::LinkLeadsOut { .. } => ErrorKind::StateUnusable,
+            ProjectError::LinkLeadsOut { .. } | ProjectError::NoState { .. } => ErrorKind::StateUnusable,
         };
         Self::from_origin(kind, ErrorOrigin::Project(error))
     }

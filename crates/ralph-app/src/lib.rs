@@ -13,6 +13,7 @@ pub mod maintenance;
 pub mod plan;
 pub mod run;
 pub mod session;
+pub mod state;
 pub mod task;
 pub mod tasks;
 pub mod trust;

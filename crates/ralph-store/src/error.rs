@@ -48,7 +48,7 @@ impl StoreError {
 
 /// The message while ralph waits for a busy database.
 pub const BUSY_MESSAGE: &str = "another program has locked the project's database for a long time: waiting for it \
-    (`fuser .ralph/state/ralph.db` shows which program)";
+    (`fuser` on the database file shows which program)";
 
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_LOCKED: i32 = 6;

@@ -13,4 +13,5 @@ pub mod sanitize;
 pub mod session_log_file;
 pub mod shell_words;
 pub mod suggest;
+pub mod user_folders;
 pub mod yaml;

@@ -6,7 +6,7 @@ use ralph_process::Keeper;
 use super::{LandLockWaiter, LandReport, LandResult, LandingContext};
 use crate::error::AppResult;
 use crate::interaction::Interaction;
-use crate::run::{refuse_recursion, refuse_tracked_state};
+use crate::run::refuse_recursion;
 use crate::task::open_task_store;
 
 /// How the landing of several tasks ended.
@@ -27,7 +27,6 @@ pub async fn land_tasks(
     mut report: impl FnMut(&LandReport),
 ) -> AppResult<LandingEnd> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)?;
     let store = open_task_store(project).await?;
     let mut lock_waiter = LandLockWaiter::without_waiting()?;
     let context = LandingContext { store: &store, project, keeper, person };

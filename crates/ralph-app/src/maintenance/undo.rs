@@ -7,7 +7,7 @@ use ralph_store::{RunRow, Store};
 
 use super::run_worktree::{own_worktree_name, worktree_root};
 use crate::error::{AppError, AppResult};
-use crate::run::{FoundRun, find_run, refuse_recursion, refuse_tracked_state};
+use crate::run::{FoundRun, find_run, refuse_recursion};
 use crate::view::short_id;
 use crate::worktrees::{PROJECT_LOCK, WorktreeOwner, lock_project};
 
@@ -23,7 +23,6 @@ pub struct UndoReport {
 /// Restores the files that a run changed, unless one of them has changed since. Commits stay.
 pub async fn undo_run(project: &Project, part: &str) -> AppResult<UndoReport> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)?;
     let FoundRun { store, run } = find_run(project, Some(part)).await?;
     if run.status == "running" {
         return Err(AppError::preflight(format!("run {} is still running", short_id(&run.id)))

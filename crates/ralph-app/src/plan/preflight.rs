@@ -8,9 +8,11 @@ use ralph_process::SpawnError;
 
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
+use crate::state::{StateEvidence, adopt_old_state};
 
-/// Checks the agents of a new run.
+/// Checks the state of the project and the agents of a new run.
 pub fn preflight_run(plan: &RunPlan) -> AppResult<()> {
+    adopt_old_state(&plan.project, StateEvidence::Required)?;
     plan.all_agents().try_for_each(|agent| preflight_agent(plan, agent, &Advice::ReplaceAgentProgram))
 }
 

@@ -5,6 +5,7 @@ use ralph_store::{OpenMode, RunRow, Store};
 
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult};
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::view::short_id;
 
 /// A run with the open store that it was found in.
@@ -15,6 +16,7 @@ pub struct FoundRun {
 
 /// Opens the store of the project, if it has one.
 pub async fn open_existing_store(project: &Project) -> AppResult<Option<Store>> {
+    adopt_old_state(project, StateEvidence::Required)?;
     Ok(Store::open(&project.state_folder(), OpenMode::Existing).await?)
 }
 

@@ -12,7 +12,6 @@ mod run_summary;
 mod run_view;
 mod started_run;
 mod task_stage;
-mod tracked_state;
 mod worktree;
 
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
@@ -32,5 +31,4 @@ pub use run_view::load_run_view;
 pub(crate) use started_run::abandon_store;
 pub use started_run::{ControlSource, DrivenRun, FinishedRun, RunDelivery, RunHost, StartedRun, start_run};
 pub use task_stage::{PreparedStage, StageOutOfTurn, TaskRunRequest, ensure_task_run_allowed, prepare_task_run};
-pub use tracked_state::refuse_tracked_state;
 pub use worktree::{WorktreeOutcome, create_worktree, finish_worktree, reopen_worktree, set_up_worktree};

@@ -11,13 +11,14 @@ use ralph_util::failpoints::{self, FailPoint};
 use super::started_run::acquire_run_lease;
 use super::{
     FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_run, find_run_or_task, kill_leftover_processes,
-    refuse_recursion, refuse_tracked_state,
+    refuse_recursion,
 };
 use crate::advice::Advice;
 use crate::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::plan::preflight_resumed_run;
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::tasks::{GenerationOutcome, finish_generation};
 use crate::view::short_id;
 use crate::worktrees::ensure_task_is_free;
@@ -81,7 +82,7 @@ impl ResumableRun {
 /// Refuses to resume anything in this project, before the store is opened.
 pub fn ensure_resume_allowed(project: &Project) -> AppResult<()> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)
+    adopt_old_state(project, StateEvidence::Required).map(drop)
 }
 
 /// Finds the run whose id starts or ends with `part`, the newest run of that task, or the newest run, and checks whether

@@ -85,6 +85,7 @@ pub enum RunDelivery {
 pub async fn start_run(prepared: PreparedRun, host: RunHost) -> AppResult<StartedRun> {
     let PreparedRun { plan } = prepared;
     let state = plan.project.state_folder();
+    plan.project.create_state_folder().map_err(EngineError::from)?;
     // SQLite opens its files in another thread. This thread prepares the rest meanwhile, and yields after each part so
     // that the future that opens the store can submit its next step.
     let meanwhile = async {

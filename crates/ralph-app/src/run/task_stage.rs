@@ -10,12 +10,13 @@ use ralph_engine::run_driver::OutputVisibility;
 use ralph_store::{RunRow, Store, TaskRow};
 use ralph_util::failpoints::{self, FailPoint};
 
-use super::{PreparedRun, is_orphaned, refuse_recursion, refuse_tracked_state};
+use super::{PreparedRun, is_orphaned, refuse_recursion};
 use crate::advice::Advice;
 use crate::config::Settings;
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::plan::{StagePlan, StageRequest, plan_stage};
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::task::{FoundTask, find_task};
 use crate::tasks::TaskAdvice;
 use crate::view::short_id;
@@ -56,7 +57,7 @@ pub struct StageOutOfTurn {
 /// Refuses to run tasks in this project, before its settings are read.
 pub fn ensure_task_run_allowed(project: &Project) -> AppResult<()> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)
+    adopt_old_state(project, StateEvidence::Required).map(drop)
 }
 
 /// Checks that a stage of a task can start, and plans it.

@@ -73,7 +73,7 @@ fn approved_setup_commands(
 }
 
 fn with_worktree(plan: RunPlan, assigned: AssignedWorktree) -> RunPlan {
-    let project = Project { root: assigned.worktree.path.clone(), home: plan.project.home.clone() };
+    let project = plan.project.with_root(assigned.worktree.path.clone());
     RunPlan { project, own_worktree: Some(assigned), ..plan }
 }
 

@@ -1,11 +1,13 @@
 //! Finds the tasks that a person names, in the store of a project.
 use ralph_engine::project::Project;
+use ralph_engine::run_driver::EngineError;
 use ralph_store::{OpenMode, RunRow, Store, TaskRow};
 use ralph_util::suggest;
 
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::run::open_existing_store;
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::view::short_id;
 
 /// A task with the open store that it was found in.
@@ -23,6 +25,8 @@ pub async fn open_task_store(project: &Project) -> AppResult<Store> {
 
 /// Opens the store of a project, and creates it if there is none.
 pub async fn open_or_create_store(project: &Project) -> AppResult<Store> {
+    adopt_old_state(project, StateEvidence::Required)?;
+    project.create_state_folder().map_err(EngineError::from)?;
     let store = Store::open(&project.state_folder(), OpenMode::Create).await?;
     store.ok_or_else(|| AppError::from_message(ErrorKind::Preflight, "the database was not created"))
 }

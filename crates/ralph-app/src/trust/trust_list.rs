@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command_fingerprint::CommandFingerprint;
 use ralph_util::private_files;
+use ralph_util::user_folders::{self, NoStateFolder};
 
 const LIST_VERSION: u32 = 1;
 
@@ -20,8 +21,8 @@ const MAX_LIST_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("no folder for the list of trusted projects: neither XDG_STATE_HOME nor HOME is set to an absolute path")]
-    NoHome,
+    #[error("no folder for the list of trusted projects")]
+    NoHome { source: NoStateFolder },
     #[error("cannot read the list of trusted projects {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the list of trusted projects {} is not valid", path.display())]
@@ -64,10 +65,8 @@ struct ProjectApproval {
 impl TrustList {
     /// Returns the user's list. `variable` reads an environment variable.
     pub fn for_user(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, TrustError> {
-        let absolute = |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
-        let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-        let state = state.ok_or(TrustError::NoHome)?;
-        Ok(Self { path: private_files::resolve_links(&state.join("ralph")).join("trusted.json") })
+        let state = user_folders::find_state_folder(variable).map_err(|source| TrustError::NoHome { source })?;
+        Ok(Self { path: state.join("trusted.json") })
     }
 
     /// Returns whether these commands of the project at `root` are approved.
@@ -77,6 +76,11 @@ impl TrustList {
             Some(_) => TrustStatus::Changed,
             None => TrustStatus::Unknown,
         })
+    }
+
+    /// Returns whether the user has approved any commands of the project at `root`.
+    pub fn has_project(&self, root: &Path) -> Result<bool, TrustError> {
+        Ok(self.read_file()?.projects.contains_key(project_name(root).as_ref()))
     }
 
     /// Stores the user's approval of these commands. It replaces an earlier approval.
@@ -241,11 +245,5 @@ mod tests {
             }
         });
         assert_eq!(list.read_file().unwrap().projects.len(), 16);
-    }
-
-    #[test]
-    fn without_a_home_the_list_is_an_error() {
-        let error = TrustList::for_user(|name| (name == "HOME").then(|| "relative".into())).unwrap_err();
-        assert!(matches!(error, TrustError::NoHome));
     }
 }

@@ -24,7 +24,7 @@ use ralph_util::redact;
 use crate::advice::Advice;
 use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::{FoundRun, find_run, refuse_recursion, refuse_tracked_state};
+use crate::run::{FoundRun, find_run, refuse_recursion};
 use crate::view::short_id;
 pub use checkout::{CheckoutVerification, CheckoutVerificationResult};
 
@@ -81,7 +81,6 @@ pub async fn reverify_run(
     keeper: Keeper,
 ) -> AppResult<Reverification> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)?;
     let FoundRun { store, run } = find_run(project, part).await?;
     let case = ReverificationCase::load(&store, project, run).await?;
     case.refuse_imported_commands(&store, imported).await?;

@@ -11,7 +11,8 @@ use super::services::{WorkRequest, WorkServices};
 use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
 use crate::error::{AppError, AppResult};
 use crate::plan::ensure_claims_verified;
-use crate::run::{abandon_store, refuse_recursion, refuse_tracked_state};
+use crate::run::{abandon_store, refuse_recursion};
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::task::{open_task_store, unknown_task_error};
 
 /// Which tasks a worker takes, and when it stops.
@@ -48,7 +49,7 @@ pub struct FinishedWork {
 /// Refuses to work on the tasks of this project, before its settings are read.
 pub fn ensure_work_allowed(project: &Project) -> AppResult<()> {
     refuse_recursion(project)?;
-    refuse_tracked_state(project)
+    adopt_old_state(project, StateEvidence::Required).map(drop)
 }
 
 /// Checks the settings of a worker, and asks for approval while a person can still answer.

@@ -44,7 +44,7 @@ impl TaskWorktrees {
             self.run_git_blocking(move |layout| worktree::open_or_create(layout, &task, &dependencies)).await?;
         let root = opened.worktree.path.clone();
         self.worktrees.borrow_mut().insert(row.task.id.clone(), opened.worktree);
-        Ok(Project { root, home: self.project.home.clone() })
+        Ok(self.project.with_root(root))
     }
 
     /// Returns the run id of the setup commands of a task. It names the project: other projects have tasks of the same id.

@@ -75,7 +75,7 @@ fn for_advice(advice: &Advice) -> String {
         Advice::RepeatInitialization => "existing files were not changed; run `ralph init` again",
         Advice::ApproveWrittenCommands => "the files were written; approve their commands with `ralph trust`",
         Advice::DistrustRecordedRuns => {
-            "another person may have written them; start a new run with `ralph run` in a project without them"
+            "if they are yours, take them over with `ralph trust --state`; otherwise move that folder away"
         }
         Advice::Control(advice) => return control::for_control_advice(advice),
         Advice::Task(advice) => return task::for_task_advice(advice),
@@ -108,12 +108,13 @@ fn for_project_error(error: &ProjectError) -> String {
             "nothing was written there; to use it anyway, remove the link from the repository: git rm --cached {}",
             link.display()
         ),
+        ProjectError::NoState { .. } => "set HOME".to_owned(),
     }
 }
 
 fn for_trust_error(error: &TrustError) -> String {
     match error {
-        TrustError::NoHome => "set HOME".to_owned(),
+        TrustError::NoHome { .. } => "set HOME".to_owned(),
         TrustError::Malformed { path, .. } => {
             format!("move {} away, then approve the commands again", path.display())
         }
@@ -164,12 +165,10 @@ fn for_store_error(error: &StoreError) -> Vec<String> {
         StoreError::Damaged { path, kept, .. } => return vec![damaged_copy_hint(kept), start_over_hint(path)],
         StoreError::ChangedOutside { kept, .. } => {
             let blame =
-                "the agent may have written to .ralph/state; the run was stopped, and nothing more was recorded";
+                "the agent may have written to the state folder; the run was stopped, and nothing more was recorded";
             return vec![damaged_copy_hint(kept), blame.to_owned()];
         }
-        StoreError::Removed { .. } => {
-            "the agent may have removed it: `git clean -x` removes .ralph/state; the run was stopped".to_owned()
-        }
+        StoreError::Removed { .. } => "the agent may have removed it; the run was stopped".to_owned(),
         StoreError::TakenOver { .. } => {
             "this process has stopped its agent and recorded nothing more; `ralph show` shows the run".to_owned()
         }

@@ -91,8 +91,16 @@ impl Project {
         path.display().to_string()
     }
 
+    /// Returns the state folder of the project.
     pub fn state(&self) -> PathBuf {
-        self.root().join(".ralph/state")
+        self.state_of(&self.root())
+    }
+
+    /// Returns the state folder of the project that contains a folder.
+    pub fn state_of(&self, folder: &Path) -> PathBuf {
+        let user_state = self.home().join(".local/state/ralph").canonicalize();
+        let user_state = user_state.unwrap_or_else(|_| self.home().join(".local/state/ralph"));
+        ralph_engine::project::Project::find_with_user_state(folder, &user_state).unwrap().state_folder()
     }
 
     /// Returns one line for every start of the scripted agent.

@@ -59,13 +59,15 @@ fn assert_no_secret_in_output(project: &Project, answer: &CallOutput) {
         assert_eq!(find_secret(text.as_bytes()), None, "I6: {stream} contains a secret:\n{text}");
     }
     assert_no_secret_in_files(&project.root().join(".ralph"));
+    assert_no_secret_in_files(&project.state());
 }
 
 fn assert_no_secret_in_files(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
+        // The work trees of tasks contain the files of the project, not ralph's.
+        if kind.is_dir() && entry.file_name() != "trees" {
             assert_no_secret_in_files(&path);
         } else if kind.is_file() {
             let found = find_secret(&fs::read(&path).unwrap_or_default());
@@ -85,6 +87,9 @@ fn assert_files_are_private(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         let Ok(metadata) = entry.metadata() else { continue };
+        if entry.file_name() == "trees" {
+            continue; // The work trees of tasks contain the files of the project, not ralph's.
+        }
         if metadata.is_dir() {
             assert_files_are_private(&path);
         } else {

@@ -190,7 +190,8 @@ mod tests {
         fs::write(root.join(".gitignore"), "out/\nprd.json\n.ralph/state/\n").unwrap();
         commit_all(&root);
         let root = root.canonicalize().unwrap();
-        let detector = ChangeDetector::for_project(&Project::find_from(&root).unwrap());
+        let project = Project::find_with_user_state(&root, &temp.path().join("user-state")).unwrap();
+        let detector = ChangeDetector::for_project(&project);
         ChangeFixture { _temp: temp, root, detector }
     }
 

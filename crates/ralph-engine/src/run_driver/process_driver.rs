@@ -25,6 +25,7 @@ use super::step_runner::StepInput;
 use super::suspend::{SuspendRequest, pause_job};
 use super::timer_queue::TimerQueue;
 use crate::lock::LockError;
+use crate::project::StateFolderError;
 use ralph_process::JobCommand;
 use ralph_store::{FIRST_FENCE, PendingCommand, Store, StoreError, StoredRun};
 use ralph_util::failpoints::{self, FailPoint};
@@ -46,6 +47,12 @@ pub enum EngineError {
     Workspace { root: PathBuf },
     #[error("cannot receive signals")]
     Signals { source: io::Error },
+}
+
+impl From<StateFolderError> for EngineError {
+    fn from(StateFolderError { path, source }: StateFolderError) -> Self {
+        Self::Folder { path, source }
+    }
 }
 
 /// How often the wall clock is read while a run waits for a rate limit.

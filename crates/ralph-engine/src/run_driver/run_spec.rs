@@ -281,6 +281,7 @@ mod tests {
     use ralph_core::task::Role;
 
     use super::*;
+    use crate::project::StateLocation;
     use crate::run_driver::{JudgeChoice, JudgeProvider};
     use ralph_agents as agent;
     use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides};
@@ -290,7 +291,11 @@ mod tests {
         RunPlan {
             id: "r1".to_owned(),
             kind: "run",
-            project: Project { home: root.join(".ralph"), root },
+            project: Project {
+                home: root.join(".ralph"),
+                state: StateLocation::unregistered(root.join("state")),
+                root,
+            },
             agent: sample_agent("mine"),
             fallback: vec![sample_agent("other")],
             prompt,

@@ -21,7 +21,7 @@ pub use hook_input::{HookInput, read_hook_input};
 pub use hook_response::{HookCall, HookError, HookResponse, worktree_state};
 pub use loop_checks::build_sealer;
 pub use loop_file::{LoopFile, LoopFileError};
-pub use loop_folder::{NoLoopFolder, find_loop_folder};
+pub use loop_folder::find_loop_folder;
 pub use loop_journal::LoopJournal;
 pub use loop_store::{LoopList, LoopStore, LoopStoreError, SessionKey, StopLock};
 pub use ralph_agents::hooks::{

@@ -47,7 +47,7 @@ pub fn find_worktree(layout: &WorktreeLayout, name: &str) -> Result<Option<TaskW
 
 /// Returns the commit from which the work on a task started, if it has started.
 pub(super) fn recorded_base(layout: &WorktreeLayout, name: &str) -> Result<Option<String>, WorktreeError> {
-    let base_ref = ref_names::base_ref(name, &layout.project_key());
+    let base_ref = ref_names::base_ref(name, layout.project_key());
     let all = git::list_refs(&layout.root, &ref_names::base_ref_prefix(name))?;
     match all.iter().find(|found| found.name == base_ref).or(all.first()) {
         None => Ok(None),
@@ -71,7 +71,7 @@ fn begin_worktree(
     }
     refuse_occupied_path(name, &layout.task_path(name))?;
     let base = build_base_commit(layout, name, dependencies)?;
-    let records = [branch, ref_names::base_ref(name, &layout.project_key()), ref_names::accepted_ref(name)];
+    let records = [branch, ref_names::base_ref(name, layout.project_key()), ref_names::accepted_ref(name)];
     let records = records.map(|reference| RefUpdate::create(reference, &base));
     git::update_refs(&layout.root, &records, "ralph: start of the work")?;
     failpoints::reach_fail_point(FailPoint::TreeRecorded);
@@ -162,7 +162,7 @@ fn add_worktree(layout: &WorktreeLayout, tree: &TaskWorktree, commit: &str) -> R
 /// Marks a work tree as complete: records its project, and locks it so that git does not remove it.
 fn mark_complete(layout: &WorktreeLayout, tree: &TaskWorktree) -> Result<(), WorktreeError> {
     write_home_file(layout, &tree.path)?;
-    Ok(git::lock_worktree(&layout.root, &tree.path, &ref_names::lock_reason(&tree.task_id, &layout.project_key()))?)
+    Ok(git::lock_worktree(&layout.root, &tree.path, &ref_names::lock_reason(&tree.task_id, layout.project_key()))?)
 }
 
 /// Writes the file by which a ralph process in the work tree finds the home of its project.
@@ -173,7 +173,7 @@ fn write_home_file(layout: &WorktreeLayout, path: &Path) -> Result<(), WorktreeE
 
 /// Finds a work tree that was completed, by the reason of its lock or, if it was unlocked, by its path.
 fn find_registered(layout: &WorktreeLayout, name: &str) -> Result<Option<LinkedWorktree>, WorktreeError> {
-    let (reason, path) = (ref_names::lock_reason(name, &layout.project_key()), layout.task_path(name));
+    let (reason, path) = (ref_names::lock_reason(name, layout.project_key()), layout.task_path(name));
     let all = git::list_worktrees(&layout.root)?;
     let locked = all.iter().find(|linked| linked.lock_reason.as_ref() == Some(&reason));
     let at_path = || all.iter().find(|linked| is_same_path(&linked.path, &path) && was_completed(&linked.path));

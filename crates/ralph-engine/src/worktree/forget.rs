@@ -174,8 +174,7 @@ mod tests {
         scene.run_git(&["checkout", "--quiet", "ralph/T"]);
         let before = list_ralph_refs(&scene);
         assert!(matches!(forget_task(&scene.layout, "T"), Err(WorktreeError::BranchCheckedOut { .. })));
-        let other =
-            WorktreeLayout { folder: scene.layout.folder.with_file_name("other-12345678"), ..scene.layout.clone() };
+        let other = WorktreeLayout { key: "other-12345678".to_owned(), ..scene.layout.clone() };
         assert_eq!(forget_task(&other, "T").unwrap(), ForgottenTask::default());
         assert_eq!(list_ralph_refs(&scene), before);
     }

@@ -16,7 +16,7 @@ pub fn remove_worktree(layout: &WorktreeLayout, name: &str) -> Result<WorktreeRe
     if let Some(loss) = describe_loss(layout, &tree)? {
         return Ok(WorktreeRemoval::Kept(loss));
     }
-    match git::remove_worktree(&layout.root, &tree.path, &ref_names::lock_reason(name, &layout.project_key())) {
+    match git::remove_worktree(&layout.root, &tree.path, &ref_names::lock_reason(name, layout.project_key())) {
         Ok(()) => Ok(WorktreeRemoval::Removed),
         Err(error) => Ok(WorktreeRemoval::Kept(error.to_string())),
     }
@@ -38,7 +38,7 @@ pub fn describe_loss(layout: &WorktreeLayout, tree: &TaskWorktree) -> Result<Opt
 
 /// Returns the task work trees of a project.
 pub fn list_task_worktrees(layout: &WorktreeLayout) -> Result<Vec<TaskWorktree>, WorktreeError> {
-    let end = ref_names::lock_reason("", &layout.project_key());
+    let end = ref_names::lock_reason("", layout.project_key());
     let (start, end) = end.split_at(end.find(" of ").unwrap_or_default());
     let names = git::list_worktrees(&layout.root)?.into_iter().filter_map(|linked| {
         let name = linked.lock_reason?.strip_prefix(start)?.strip_suffix(end)?.to_owned();
@@ -53,7 +53,7 @@ pub fn list_task_worktrees(layout: &WorktreeLayout) -> Result<Vec<TaskWorktree>,
 pub fn discard_untouched(layout: &WorktreeLayout, name: &str) -> Result<WorktreeRemoval, WorktreeError> {
     let removal = remove_worktree(layout, name)?;
     let all = git::list_refs(&layout.root, &ref_names::task_ref_prefix(name))?;
-    let base = ref_names::base_ref(name, &layout.project_key());
+    let base = ref_names::base_ref(name, layout.project_key());
     let base = all.iter().find(|found| found.name == base).map(|found| found.commit.clone());
     let branch = git::resolve_commit(&layout.root, &ref_names::branch_ref(name))?;
     let is_untouched = base.is_some() && branch == base && all.iter().all(|found| Some(&found.commit) == base.as_ref());

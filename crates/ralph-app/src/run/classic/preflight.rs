@@ -33,7 +33,7 @@ pub(super) fn require_implementation_plan(plan: &RunPlan) -> AppResult<()> {
 
 /// Adds advice if the root has prompts but ralph reads its files from another folder.
 pub(super) fn add_home_advice(project: &Project, failure: AppError) -> AppError {
-    let Project { root, home } = project;
+    let Project { root, home, .. } = project;
     if home == root || !root.join("prompts").is_dir() {
         return failure;
     }

@@ -15,8 +15,8 @@ use crate::error::CommandError;
 #[command(after_help = "Example:
   ralph backup ../ralph-backup.db
 
-To restore it:
-  mv .ralph/state .ralph/state.old && mkdir -m 700 .ralph/state && cp ../ralph-backup.db .ralph/state/ralph.db")]
+To restore it, put it in place of the database in the state folder, which `ralph doctor` shows as STATE:
+  mv STATE STATE.old && mkdir -m 700 STATE && cp ../ralph-backup.db STATE/ralph.db")]
 pub struct BackupArgs {
     /// File to create
     file: PathBuf,

@@ -35,7 +35,7 @@ use ralph_engine::run_driver::{PromptSource, read_bounded_prompt};
   ralph run @task.md --check 'make test' --detach       in the background; `ralph attach` follows it
   echo 'Tidy up' | ralph run - --agent text --agent-cmd ./my-agent.sh
 
-Logs and state are in .ralph/state of the project; `ralph show` shows what happened and why.")]
+Logs and state are outside the work tree (`ralph doctor` shows where); `ralph show` shows what happened and why.")]
 pub struct RunArgs {
     /// The task: text, @FILE (read again before every iteration), or - for standard input
     pub prompt: String,

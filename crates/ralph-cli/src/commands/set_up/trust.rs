@@ -4,6 +4,7 @@ use clap::Args;
 use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::{confirm, out};
 use crate::error::CommandError;
+use ralph_app::state::{StateEvidence, adopt_old_state};
 use ralph_app::trust::{self, TrustStatus, format_command};
 use ralph_engine::project::Project;
 
@@ -18,6 +19,7 @@ use ralph_engine::project::Project;
   ralph trust --yes               approves them without asking, for scripts
   ralph trust --show              only shows them
   ralph trust --remove            revokes the approval
+  ralph trust --state             takes over the runs that an earlier ralph recorded in the project
 
 The list of approved projects is ~/.local/state/ralph/trusted.json (or below XDG_STATE_HOME).")]
 pub struct TrustArgs {
@@ -30,12 +32,18 @@ pub struct TrustArgs {
     /// Approves without asking
     #[arg(long, short, conflicts_with_all = ["show", "remove"])]
     yes: bool,
+    /// Takes over the runs and tasks that an earlier version recorded in the project: you know that they are yours
+    #[arg(long, conflicts_with_all = ["show", "remove", "yes"])]
+    state: bool,
 }
 
 pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     if args.remove {
         return revoke_approval(&project);
+    }
+    if args.state {
+        return take_over_old_state(&project);
     }
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
     let commands = &settings.project_commands;
@@ -56,6 +64,17 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     }
     trust::approve_commands(&project, &settings)?;
     out::print_message(&format!("approved for {}", project.root.display()));
+    Ok(0)
+}
+
+fn take_over_old_state(project: &Project) -> Result<u8, CommandError> {
+    trust::refuse_approval_by_agent(project)?;
+    let state = project.state_folder();
+    let message = match adopt_old_state(project, StateEvidence::GivenByUser)? {
+        true => format!("moved the recorded runs to {}", state.display()),
+        false => format!("nothing to take over: the state of this project is {}", state.display()),
+    };
+    out::print_message(&message);
     Ok(0)
 }
 

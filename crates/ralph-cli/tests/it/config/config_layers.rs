@@ -268,7 +268,7 @@ fn a_root_with_prompts_and_config_is_its_own_home() {
     file(&project, "config", format!("AGENT_TYPE=text\nAGENT_CLI={FAKE_AGENT}\nAGENT_ARGS=complete\n"));
     file(&project, "state/own.txt", "the project's own");
     run(&project).output().expect(0);
-    assert!(!project.root().join(".ralph").exists() && project.root().join(".ralph-state/ralph.db").exists());
+    assert!(!project.root().join(".ralph").exists() && project.state().join("ralph.db").exists());
     assert_eq!(fs::read_dir(project.root().join("state")).unwrap().count(), 1, "nothing was put there");
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!(runs[0]["status"], "completed");

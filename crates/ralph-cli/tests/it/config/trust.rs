@@ -230,30 +230,6 @@ fn a_broken_list_of_approvals_is_reported_and_kept() {
     assert!(answer.stderr.contains("is not valid") && answer.stderr.contains("trusted.json"));
     project.ralph(["trust", "--yes"]).output().expect(1);
     assert_eq!(fs::read_to_string(&list).unwrap(), "{");
-    let homeless = project
-        .ralph(RUN)
-        .with(|command| {
-            command.env_remove("HOME");
-        })
-        .output()
-        .expect(1);
-    assert!(homeless.stderr.contains("HOME"), "{}", homeless.stderr);
-}
-
-// spec: X6, L13
-// fault: 83
-#[test]
-fn a_run_that_came_with_the_repository_is_not_resumed() {
-    let project = Project::new();
-    project.run(&["promise-exit", "1"]).args(["--max-retries", "0"]).output().expect(4);
-    let git = |args: &[&str]| {
-        assert!(Command::new("git").args(args).current_dir(project.root()).status().unwrap().success());
-    };
-    git(&["add", "--force", ".ralph/state/ralph.db"]);
-    let answer = project.ralph(["resume"]).output().expect(10);
-    assert!(answer.stderr.contains("came with the repository") && answer.stderr.contains("git tracks"));
-    git(&["rm", "--quiet", "--cached", ".ralph/state/ralph.db"]);
-    project.ralph(["resume"]).output().expect(4);
 }
 
 /// A repository that does not choose the agent, but defines the program of the fallback.

@@ -188,9 +188,10 @@ fn a_negative_time_or_size_is_refused_with_a_valid_example() {
 #[test]
 fn a_state_folder_that_cannot_be_used_stops_before_anything_is_started() {
     let project = Project::new();
-    project.write(".ralph", "a file where the folder should be");
+    fs::create_dir_all(project.state().parent().unwrap()).unwrap();
+    fs::write(project.state(), "a file where the folder should be").unwrap();
     let stderr = refused(&project, project.run(&["complete"]).output(), 10);
-    assert!(stderr.contains(".ralph/state"), "{stderr}");
+    assert!(stderr.contains(&project.state().display().to_string()), "{stderr}");
 }
 
 // fault: 60, spec: D1
@@ -258,6 +259,7 @@ fn data_that_cannot_be_written_is_an_error() {
         let answer = project.ralph([command]).with(|call| {
             let mut wrapped = std::process::Command::new(&full);
             wrapped.arg(call.get_program()).args(call.get_args()).current_dir(project.root());
+            wrapped.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
             *call = wrapped;
         });
         assert!(answer.output().expect(1).stderr.contains("cannot write to standard output"));

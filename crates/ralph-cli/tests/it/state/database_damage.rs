@@ -72,7 +72,7 @@ fn a_damaged_database_is_copied_once_for_inspection() {
 fn after_a_damaged_state_was_moved_away_a_new_run_starts() {
     let project = project_with_runs();
     File::create(database(&project)).unwrap();
-    fs::rename(project.state(), project.root().join(".ralph/state.damaged")).unwrap();
+    fs::rename(project.state(), project.outside("state.damaged")).unwrap();
     project.run(&["complete"]).output().expect(0);
 }
 

@@ -9,7 +9,7 @@ const CLAIM: &str = "echo '<promise>COMPLETE</promise>'";
 
 /// Runs an agent that changes the state and then claims.
 fn tampering_agent(project: &Project, deed: &str) -> CallOutput {
-    let agent = format!("cat > /dev/null; cd .ralph/state; {deed}\n{CLAIM}");
+    let agent = format!("cat > /dev/null; cd {}; {deed}\n{CLAIM}", project.state().display());
     let call = project.run_shell(&agent).args(["--check", "true"]);
     let answer = call.output_with_damaged_state();
     assert_eq!(answer.code(), 10, "{deed}: {}", answer.stderr);

@@ -15,7 +15,7 @@ pub fn run_in_mount_namespace(project: &Project, script: &str) -> CallOutput {
     let call = project.ralph(["--version"]).with(|command| {
         let mut wrapped = Command::new("unshare");
         wrapped.args(["--map-root-user", "--mount", "sh", "-euc", script]).current_dir(project.root());
-        wrapped.env_clear().env("RALPH", RALPH).env("AGENT", FAKE_AGENT);
+        wrapped.env_clear().env("RALPH", RALPH).env("AGENT", FAKE_AGENT).env("STATE", project.state());
         for (name, value) in command.get_envs() {
             wrapped.env(name, value.unwrap_or_default());
         }
@@ -31,20 +31,20 @@ pub fn run_in_mount_namespace(project: &Project, script: &str) -> CallOutput {
 #[test]
 fn a_full_disk_at_the_completion_record_announces_nothing_and_the_run_can_be_resumed() {
     let project = Project::new();
-    let check = "test -e again || { touch again; cat /dev/zero > .ralph/fill 2> /dev/null; }; true";
+    let check = "test -e again || { touch again; cat /dev/zero > $STATE/fill 2> /dev/null; }; true";
     let answer = run_in_mount_namespace(
         &project,
         &format!(
-            "mkdir .ralph; mount -t tmpfs -o size=4m,mode=700 tmpfs .ralph
+            "mkdir -p \"$STATE\"; mount -t tmpfs -o size=4m,mode=700 tmpfs \"$STATE\"
              {RUN} --agent-arg=complete --no-baseline --check '{check}' || echo \"first $?\"
-             rm .ralph/fill
+             rm \"$STATE/fill\"
              \"$RALPH\" resume --json || echo \"second $?\""
         ),
     );
     let (before, after) = answer.stdout.split_once("first 10\n").unwrap_or_else(|| panic!("{}", answer.stdout));
     assert!(!before.contains("completed") && before.contains("\"claim\""), "{before}");
     assert!(after.contains("\"outcome\":\"completed\""), "{after}");
-    assert!(answer.stderr.contains(".ralph/state/ralph.db cannot be used"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("/ralph.db cannot be used"), "{}", answer.stderr);
     assert!(answer.stderr.contains("is full: free some space"), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 1, "only the checks run again");
 }
@@ -59,7 +59,7 @@ fn a_log_that_fills_the_disk_stops_with_one_warning_and_leaves_room_for_the_stat
     let answer = run_in_mount_namespace(
         &project,
         &format!(
-            "mkdir .ralph; mount -t tmpfs -o size=4m,mode=700 tmpfs .ralph
+            "mkdir -p \"$STATE\"; mount -t tmpfs -o size=4m,mode=700 tmpfs \"$STATE\"
              {RUN} --check true --agent-cmd '{agent}'
              \"$RALPH\" runs --json"
         )
@@ -78,7 +78,7 @@ fn a_read_only_project_starts_nothing_but_can_be_read() {
     let run = format!("{RUN} --agent-arg=complete || echo \"run $?\"");
     let answer = run_in_mount_namespace(&project, &format!("{read_only}\n{run}"));
     assert_eq!(answer.stdout, "run 10\n");
-    assert!(answer.stderr.contains(".ralph") && answer.stderr.contains("Read-only"), "{}", answer.stderr);
+    assert!(answer.stderr.contains(".git/ralph-project") && answer.stderr.contains("Read-only"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: the file system of "), "{}", answer.stderr);
     assert!(project.starts().is_empty());
 

@@ -132,9 +132,9 @@ fn on_a_small_disk(limit: &str) -> (i32, String) {
         &format!(
             "run() {{ \"$RALPH\" run work --agent text --agent-cmd \"$AGENT\" --agent-arg=complete-on --agent-arg=2 \
                  --promise COMPLETE --check true --json; }}
-             mkdir .ralph; mount -t tmpfs -o {limit},mode=700 tmpfs .ralph
+             mkdir -p \"$STATE\"; mount -t tmpfs -o {limit},mode=700 tmpfs \"$STATE\"
              code=0; run > first || code=$?
-             mount -o remount,size=16m,nr_inodes=1000 .ralph
+             mount -o remount,size=16m,nr_inodes=1000 \"$STATE\"
              echo \"code $code\"
              if [ \"$(\"$RALPH\" runs --json)\" = '[]' ]; then run; else \"$RALPH\" resume --json; fi
              \"$RALPH\" events > kept"
@@ -144,7 +144,7 @@ fn on_a_small_disk(limit: &str) -> (i32, String) {
     assert!(answer.stdout.contains("\"outcome\":\"completed\""), "{told}");
     let code = answer.stdout.split_once("code ").unwrap().1.split_once('\n').unwrap().0.parse().unwrap();
     assert!([0, 10].contains(&code), "{told}");
-    assert!(code == 0 || answer.stderr.contains(".ralph"), "the path is named: {told}");
+    assert!(code == 0 || answer.stderr.contains(&project.state().display().to_string()), "the path is named: {told}");
     let read = |name: &str| fs::read_to_string(project.root().join(name)).unwrap();
     let (first, kept) = (read("first"), read("kept"));
     assert!(code == 0 || !first.contains("run.finished"), "nothing is announced: {told}");

@@ -94,7 +94,7 @@ impl FaultPoint {
 
 fn state_files(project: &Project) -> Vec<PathBuf> {
     let state = project.state();
-    let names = ["ralph.db", "ralph.db-wal", "ralph.db-shm", "ralph.db-journal", "lock", ".gitignore"];
+    let names = ["ralph.db", "ralph.db-wal", "ralph.db-shm", "ralph.db-journal", "lock", ".gitignore", "project"];
     let files = names.iter().map(|name| state.join(name));
     [state.clone(), state.join("runs")].into_iter().chain(files).collect()
 }
@@ -146,7 +146,8 @@ fn assert_stopped_or_correct(project: &Project, shot: &FaultPoint, struck: &Call
         (Fault::Kill, code) => assert_eq!(code, -9, "{}", said()),
         (Fault::InputOutputError | Fault::DiskFull, code) => {
             assert_eq!(code, 10, "{}", said());
-            assert!(struck.stderr.contains(".ralph/state"), "the path is named: {}", said());
+            let state = project.state().display().to_string();
+            assert!(struck.stderr.contains(&state), "the path is named: {}", said());
             assert!(!struck.stdout.contains("run.finished"), "nothing is announced: {}", said());
         }
     }
@@ -176,7 +177,7 @@ fn assert_resumes(project: &Project, struck: &CallOutput) {
 
 /// I5: no temporary file is left.
 fn is_ours(name: &std::ffi::OsStr) -> bool {
-    let known = ["ralph.db", "ralph.db-wal", "ralph.db-shm", "lock", ".gitignore", "runs"];
+    let known = ["ralph.db", "ralph.db-wal", "ralph.db-shm", "lock", ".gitignore", "runs", "project"];
     known.iter().any(|known| name == *known)
 }
 

@@ -9,5 +9,6 @@ mod kill_sweep;
 mod locks;
 mod old_databases;
 mod shared_database;
+mod state_place;
 mod temporary_folders;
 mod unsafe_state_paths;

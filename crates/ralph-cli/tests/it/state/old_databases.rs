@@ -109,7 +109,10 @@ fn a_newer_database_is_refused_and_not_a_byte_of_it_is_touched() {
         assert!(fs::read(&path).unwrap() == newer, "{command:?} has written");
     }
     let files: Vec<_> = fs::read_dir(project.state()).unwrap().map(|file| file.unwrap().file_name()).collect();
-    assert!(files.iter().all(|name| name == "ralph.db" || name == "lock" || name == "runs"), "{files:?}");
+    assert!(
+        files.iter().all(|name| ["ralph.db", "lock", "runs", "project"].iter().any(|known| name == known)),
+        "{files:?}"
+    );
 }
 
 // spec: T9, T8
@@ -137,7 +140,7 @@ fn tasks_of_an_older_schema_are_kept_and_worked_on_and_need_no_approval() {
 fn an_older_database_that_cannot_be_written_says_why_it_cannot_be_read() {
     for database in [SCHEMA_1, SCHEMA_5] {
         let (project, path) = project_with(database);
-        let script = "mount --bind . .; cd \"$PWD\"; mount -o remount,ro,bind .\n\
+        let script = "mount --bind \"$STATE\" \"$STATE\"; mount -o remount,ro,bind \"$STATE\"\n\
                       \"$RALPH\" task list || echo \"list $?\"; \"$RALPH\" task show T-1 || echo \"show $?\"; \
                       \"$RALPH\" runs || echo \"runs $?\"";
         let answer = run_in_mount_namespace(&project, script);

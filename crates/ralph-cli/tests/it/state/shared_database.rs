@@ -74,7 +74,7 @@ fn a_backup_during_a_run_is_complete_private_and_can_be_restored() {
     fs::write(&go, "").unwrap();
     running.wait().expect(0);
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-    fs::rename(project.state(), project.root().join(".ralph/state.old")).unwrap();
+    fs::rename(project.state(), project.outside("state.old")).unwrap();
     fs::create_dir(project.state()).unwrap();
     project.make_private(&project.state());
     fs::copy(&copy, project.state().join("ralph.db")).unwrap();

@@ -77,7 +77,7 @@ fn a_state_folder_that_is_a_link_is_refused_and_nothing_is_created_behind_it() {
     let project = Project::new();
     let elsewhere = project.outside("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    fs::create_dir(project.root().join(".ralph")).unwrap();
+    fs::create_dir_all(project.state().parent().unwrap()).unwrap();
     symlink(&elsewhere, project.state()).unwrap();
     assert_refused(&project, &project.state(), "a symbolic link");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -101,8 +101,9 @@ fn folders_of_logs_that_are_links_are_refused_before_anything_is_started() {
 fn a_log_that_is_a_link_is_not_written_and_the_run_continues_with_a_warning() {
     let (project, foreign) = project_with_foreign_file();
     let foreign = foreign.display().to_string();
+    let state = project.state().display().to_string();
     let agent = format!(
-        "cat > /dev/null; cd .ralph/state/runs/$RALPH_RUN_ID
+        "cat > /dev/null; cd {state}/runs/$RALPH_RUN_ID
          ln -s '{foreign}' iteration-002.ndjson; mkfifo iteration-001.check-1.log
          echo working; echo '<promise>COMPLETE</promise>'"
     );
@@ -123,10 +124,10 @@ fn a_linked_home_works_unless_the_link_is_part_of_the_repository() {
     fs::create_dir(&dotfiles).unwrap();
     symlink(&dotfiles, project.root().join(".ralph")).unwrap();
     project.run(&["complete"]).output().expect(0);
-    assert!(dotfiles.join("state/ralph.db").is_file());
+    assert!(dotfiles.join("notes").is_dir());
     let git = Command::new("git").args(["add", ".ralph"]).current_dir(project.root()).status().unwrap();
     assert!(git.success());
-    let answer = project.run(&["complete"]).output().expect(10);
+    let answer = project.run(&["complete"]).start().wait_without_invariants().expect(10);
     assert!(answer.stderr.contains("is part of the repository but links to a path outside it"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: nothing was written there"), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 1);
@@ -152,9 +153,9 @@ fn everything_is_private_whatever_the_umask_says() {
         let call = project.run(&["stderr-mix", "5"]).args(["--max-iterations", "1"]);
         // The invariants check every file and folder of the state.
         call.with(|command| with_umask(command, mask)).output().expect(3);
-        for path in [".ralph", ".ralph/state", ".ralph/state/runs"] {
-            let mode = fs::metadata(project.root().join(path)).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode, 0o700, "{path} with umask {mask:o}");
+        for path in [project.root().join(".ralph"), project.state(), project.state().join("runs")] {
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o700, "{} with umask {mask:o}", path.display());
         }
         let ignore = fs::metadata(project.state().join(".gitignore")).unwrap();
         assert_eq!(ignore.mode() & 0o777, 0o600, "umask {mask:o}");
@@ -173,7 +174,7 @@ fn a_project_with_a_non_utf8_path_works_like_any_other() {
     project.run(&["complete"]).args(["--check", "true"]).folder(&root).output().expect(0);
     let runs = project.ralph(["runs", "--json"]).folder(&root).output().expect(0).json();
     assert_eq!(runs[0]["status"], "completed");
-    assert!(root.join(".ralph/state/ralph.db").is_file());
+    assert!(project.state_of(&root).join("ralph.db").is_file());
     project.ralph(["show"]).folder(&root).output().expect(0);
 }
 

@@ -271,8 +271,11 @@ fn a_check_cannot_pass_by_a_file_that_was_never_committed() {
 #[test]
 fn a_receipt_that_the_agent_wrote_is_reported_as_forged_and_never_accepted() {
     let project = project();
-    let forge = "umask 077; f=.ralph/state/runs/$RALPH_RUN_ID; mkdir -p $f
-         echo '{\"version\":1,\"verified\":true,\"reason\":\"1 check passed\"}' > $f/receipt.json";
+    let state = project.state().display().to_string();
+    let forge = &format!(
+        "umask 077; f={state}/runs/$RALPH_RUN_ID; mkdir -p $f
+         echo '{{\"version\":1,\"verified\":true,\"reason\":\"1 check passed\"}}' > $f/receipt.json"
+    );
     rejected(claims_after(&project, forge).args(["--check", "./verify.sh"]), "Command exited with 1");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(shown.contains("receipt  none; ") && shown.contains("is FORGED: ralph never wrote it"), "{shown}");

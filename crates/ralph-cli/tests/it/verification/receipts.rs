@@ -172,8 +172,11 @@ fn a_missing_commit_cannot_be_verified_again() {
 #[test]
 fn a_receipt_that_the_agent_wrote_proves_nothing() {
     let project = Project::new();
-    let forge = r#"cat > /dev/null; echo '{"version":1,"verified":true}' > .ralph/state/runs/$RALPH_RUN_ID/receipt.json
-        chmod 600 .ralph/state/runs/$RALPH_RUN_ID/receipt.json"#;
+    let state = project.state().display().to_string();
+    let forge = &format!(
+        r#"cat > /dev/null; echo '{{"version":1,"verified":true}}' > {state}/runs/$RALPH_RUN_ID/receipt.json
+        chmod 600 {state}/runs/$RALPH_RUN_ID/receipt.json"#
+    );
     project.run_shell(forge).args(["--check", "true", "--max-iterations", "1"]).output().expect(3);
     let stderr = project.ralph(["verify"]).output().expect(1).stderr;
     assert!(stderr.contains("has no receipt") && stderr.contains("is forged: ralph never wrote it"), "{stderr}");
@@ -210,7 +213,8 @@ fn an_edited_receipt_is_detected_in_any_location() {
 #[test]
 fn a_foreign_file_in_place_of_the_copy_is_kept_and_the_receipt_is_stored() {
     let project = Project::new();
-    let agent = format!("cat > /dev/null; mkdir -m 700 .ralph/state/runs/$RALPH_RUN_ID/receipt.json; {CLAIM}");
+    let state = project.state().display().to_string();
+    let agent = format!("cat > /dev/null; mkdir -m 700 {state}/runs/$RALPH_RUN_ID/receipt.json; {CLAIM}");
     let answer = project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
     assert!(
         answer.events_named("warning")[0]["message"].as_str().unwrap().contains("receipt.json"),

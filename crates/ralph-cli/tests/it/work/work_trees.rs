@@ -3,6 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use ralph_engine::project::StateLocation;
 use ralph_engine::worktree::{self, SnapshotKey, TaskWorktree, WorktreeLayout};
 use rustix::process::Signal;
 
@@ -38,8 +39,8 @@ pub fn tree_folder(project: &Project) -> WorktreeLayout {
     let folder = project.home().canonicalize().unwrap().join("trees/project-12345678");
     fs::write(&remembered, folder.to_str().unwrap()).unwrap();
     project.make_private(&remembered);
-    let project = ralph_engine::project::Project { home: root.join(".ralph"), root };
-    WorktreeLayout::for_project(&project).unwrap()
+    let state = StateLocation::unregistered(project.state());
+    WorktreeLayout::for_project(&ralph_engine::project::Project { home: root.join(".ralph"), root, state }).unwrap()
 }
 
 /// Does the work of a task in its tree, without an agent, and accepts it.

@@ -21,7 +21,7 @@ fn a_work_tree_is_created_once_with_a_detached_head_and_reopened_afterwards() {
     let first = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
     assert_eq!((first.origin, first.worktree.base.clone()), (WorktreeOrigin::Created, head_commit(&scene.root)));
     let path = &first.worktree.path;
-    assert!(path.ends_with("trees/project-1234abcd/TASK-1") && !path.starts_with(&scene.root));
+    assert!(path.ends_with("project-1234abcd/trees/TASK-1") && !path.starts_with(&scene.root));
     assert_eq!(git::current_branch(path).unwrap(), None, "commits of the agent do not move a branch");
     assert_eq!(scene.run_git(&["rev-parse", "ralph/TASK-1"]), first.worktree.base);
     fs::write(path.join("file"), "work").unwrap();
@@ -104,7 +104,7 @@ fn branches_and_folders_that_ralph_did_not_create_are_never_used() {
     assert!(matches!(open_or_create(&scene.layout, "B", &[]), Err(WorktreeError::PathOccupied { .. })));
     assert!(scene.layout.task_path("B").join("mine").exists());
     scene.create_worktree("C");
-    let other = WorktreeLayout { folder: scene.layout.folder.with_file_name("other-00000000"), ..scene.layout.clone() };
+    let other = WorktreeLayout { key: "other-00000000".to_owned(), ..scene.layout.clone() };
     let refused = open_or_create(&other, "C", &[]).unwrap_err();
     assert!(matches!(&refused, WorktreeError::OtherProject { key, .. } if key == "project-1234abcd"), "{refused}");
 }
@@ -228,8 +228,9 @@ fn ralph_finds_its_project_from_a_task_work_tree() {
     let tree = scene.create_worktree("T");
     let home = scene.root.join(".ralph");
     fs::create_dir_all(tree.path.join("sub")).unwrap();
-    let here = || Project::find_from(&tree.path.join("sub")).unwrap();
-    assert_eq!(here(), Project { root: tree.path.clone(), home: home.clone() });
+    let user_state = scene.root.with_file_name("user-state");
+    let here = || Project::find_with_user_state(&tree.path.join("sub"), &user_state).unwrap();
+    assert_eq!((here().root, here().home), (tree.path.clone(), home.clone()));
     // A `.ralph` that is part of the repository is not used.
     fs::create_dir(tree.path.join(".ralph")).unwrap();
     assert_eq!(here().home, home);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::run_git;
 use crate::git::testing::{commit_all, new_repository};
-use crate::project::Project;
+use crate::project::{Project, StateLocation};
 use crate::worktree::{TaskWorktree, WorktreeLayout, accept_work, open_or_create, read_acceptance_base};
 
 pub(crate) struct WorktreeFixture {
@@ -24,9 +24,10 @@ impl WorktreeFixture {
     }
 
     pub(crate) fn with_root(temp: tempfile::TempDir, root: PathBuf) -> Self {
-        let project = Project { root: root.clone(), home: root.join(".ralph") };
-        let folder = temp.path().canonicalize().unwrap().join("trees/project-1234abcd");
-        let layout = WorktreeLayout { folder, ..WorktreeLayout::for_project(&project).unwrap() };
+        let state = temp.path().canonicalize().unwrap().join("projects/project-1234abcd");
+        let state = StateLocation::unregistered(state);
+        let project = Project { root: root.clone(), home: root.join(".ralph"), state };
+        let layout = WorktreeLayout::for_project(&project).unwrap();
         layout.create_folder().unwrap();
         Self { _temp: temp, root, layout }
     }

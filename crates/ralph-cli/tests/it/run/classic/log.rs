@@ -104,7 +104,7 @@ fn ctrl_c_leaves_footer_and_summary() {
 #[test]
 fn a_run_that_loses_its_state_ends_its_log_with_the_reason() {
     let project = project();
-    let script = project.script("remove .ralph/state/ralph.db\ntext more\n");
+    let script = project.script(&format!("remove {}/ralph.db\ntext more\n", project.state().display()));
     run(&project, &["build"], &["script", &script]).output().expect(10);
     let log = log(&project);
     assert!(log.contains("more\n====") && log.contains("SESSION SUMMARY\n"), "{log}");

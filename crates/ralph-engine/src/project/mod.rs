@@ -1,10 +1,19 @@
-//! Finds a project and its ralph home, as paths without links. Git runs only if the files leave a doubt, because
-//! starting it is slow.
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+//! Finds a project, its ralph home and its state, as paths without links. Git runs only if the files leave a doubt,
+//! because starting it is slow.
+mod git_folder;
+mod state_registry;
+
+use std::io;
 use std::path::{Path, PathBuf};
 
+use ralph_util::private_files::PrivateFolder;
+use ralph_util::user_folders::{self, NoStateFolder};
+
 use crate::git::{self, GitError};
+
+pub use git_folder::HOME_POINTER_FILE;
+use state_registry::StateRegistry;
+pub use state_registry::{StateFolderError, StateLocation};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -12,6 +21,8 @@ pub struct Project {
     pub root: PathBuf,
     /// The folder with ralph's files.
     pub home: PathBuf,
+    /// Where the database and the raw logs are.
+    pub state: StateLocation,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -19,9 +30,11 @@ pub enum ProjectError {
     #[error("{} is not inside a git repository", from.display())]
     NoRepository { from: PathBuf, source: GitError },
     #[error("cannot determine the current folder")]
-    NoFolder { source: std::io::Error },
+    NoFolder { source: io::Error },
     #[error("{} is part of the repository but links to a path outside it: {}", link.display(), target.display())]
     LinkLeadsOut { link: PathBuf, target: PathBuf },
+    #[error("no folder for the state of the project")]
+    NoState { source: NoStateFolder },
 }
 
 impl Project {
@@ -34,10 +47,18 @@ impl Project {
     /// Finds the project that contains a folder. Its home is the nearest `.ralph` up to the git root, else the root
     /// itself if it contains `prompts/` and `config`, else the `.ralph` that will be created there.
     pub fn find_from(from: &Path) -> Result<Self, ProjectError> {
+        let user_state = user_folders::find_state_folder(|name| std::env::var_os(name));
+        Self::find_with_user_state(from, &user_state.map_err(|source| ProjectError::NoState { source })?)
+    }
+
+    /// Like [`Self::find_from`], with the state folder of the user.
+    pub fn find_with_user_state(from: &Path, user_state: &Path) -> Result<Self, ProjectError> {
+        let registry = StateRegistry::new(user_state);
         let from = from.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
         let root = find_git_root(&from)?;
-        if let Some(home) = home_of_worktree(&root) {
-            return Ok(Self { root, home });
+        if let Some(home) = git_folder::home_of_task_worktree(&root) {
+            let state = registry.locate_for_task_worktree(&root, &home);
+            return Ok(Self { root, home, state });
         }
         let up_to_root = from.ancestors().take_while(|folder| folder.starts_with(&root));
         let mut homes = up_to_root.map(|folder| folder.join(".ralph"));
@@ -48,13 +69,31 @@ impl Project {
             None if is_home => root.clone(),
             None => root.join(".ralph"),
         };
-        Ok(Self { root, home })
+        let state = registry.locate(&root, &home);
+        Ok(Self { root, home, state })
     }
 
-    /// Returns the folder of the database and the raw logs. If the root is the home, a folder `state` belongs to the
-    /// project.
+    /// Returns this project with another work tree, which ralph created for a task or a run.
+    #[must_use]
+    pub fn with_root(&self, root: PathBuf) -> Self {
+        Self { root, ..self.clone() }
+    }
+
+    /// Returns the folder of the database and the raw logs. It does not exist before the first run or task.
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
+        self.state.folder().to_path_buf()
+    }
+
+    /// Creates the state folder, and registers it as the one of this project.
+    pub fn create_state_folder(&self) -> Result<PrivateFolder, StateFolderError> {
+        self.state.create()
+    }
+
+    /// Returns the folder in which earlier versions kept the state. If the root is the home, a folder `state` belongs to
+    /// the project.
+    #[must_use]
+    pub fn old_state_folder(&self) -> PathBuf {
         self.home.join(if self.is_own_home() { ".ralph-state" } else { "state" })
     }
 
@@ -122,19 +161,6 @@ impl Project {
     }
 }
 
-/// The file that points from a work tree of ralph to the home of its project. It is in the git folder of that work
-/// tree.
-pub const HOME_POINTER_FILE: &str = "ralph-home";
-
-/// Returns the home of the project that a work tree of ralph belongs to.
-fn home_of_worktree(root: &Path) -> Option<PathBuf> {
-    let named = std::fs::read(root.join(".git")).ok()?;
-    let named = named.strip_prefix(b"gitdir: ")?;
-    let folder = root.join(OsStr::from_bytes(named.trim_ascii_end()));
-    let home = PathBuf::from(OsString::from_vec(std::fs::read(folder.join(HOME_POINTER_FILE)).ok()?));
-    (home.is_absolute() && home.is_dir()).then_some(home)
-}
-
 fn find_git_root(from: &Path) -> Result<PathBuf, ProjectError> {
     let root = from.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
     match root {
@@ -173,6 +199,11 @@ mod tests {
 
     use super::*;
 
+    /// Finds a project with a state folder of the user next to it.
+    fn find_project(from: &Path) -> Result<Project, ProjectError> {
+        Project::find_with_user_state(from, Path::new("/nonexistent/user-state"))
+    }
+
     fn init_repository() -> (tempfile::TempDir, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap().join("project");
@@ -185,25 +216,25 @@ mod tests {
     fn the_nearest_home_up_to_the_git_root_is_used() {
         let (_temp, root) = init_repository();
         fs::create_dir_all(root.join("a/b")).unwrap();
-        let project = Project::find_from(&root.join("a/b")).unwrap();
+        let project = find_project(&root.join("a/b")).unwrap();
         assert_eq!((project.root.as_path(), project.home), (root.as_path(), root.join(".ralph")));
         fs::create_dir_all(root.join("a/.ralph")).unwrap();
-        assert_eq!(Project::find_from(&root.join("a/b")).unwrap().home, root.join("a/.ralph"));
+        assert_eq!(find_project(&root.join("a/b")).unwrap().home, root.join("a/.ralph"));
     }
 
     #[test] // spec: C1
     fn a_root_with_prompts_and_config_is_its_own_home_unless_there_is_another() {
         let (_temp, root) = init_repository();
         fs::create_dir_all(root.join("prompts")).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"));
+        assert_eq!(find_project(&root).unwrap().home, root.join(".ralph"));
         fs::create_dir_all(root.join("config")).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"), "config must be a file");
+        assert_eq!(find_project(&root).unwrap().home, root.join(".ralph"), "config must be a file");
         fs::remove_dir(root.join("config")).unwrap();
         fs::write(root.join("config"), "").unwrap();
-        let project = Project::find_from(&root).unwrap();
-        assert_eq!((project.home.as_path(), project.state_folder()), (root.as_path(), root.join(".ralph-state")));
+        let project = find_project(&root).unwrap();
+        assert_eq!((project.home.as_path(), project.old_state_folder()), (root.as_path(), root.join(".ralph-state")));
         fs::create_dir_all(root.join(".ralph")).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"));
+        assert_eq!(find_project(&root).unwrap().home, root.join(".ralph"));
     }
 
     #[test]
@@ -211,10 +242,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let git = temp.path().join(".git");
         fs::write(&git, "").unwrap();
-        assert!(matches!(Project::find_from(temp.path()), Err(ProjectError::NoRepository { .. })));
+        assert!(matches!(find_project(temp.path()), Err(ProjectError::NoRepository { .. })));
         fs::remove_file(&git).unwrap();
         fs::create_dir(&git).unwrap();
-        assert!(matches!(Project::find_from(temp.path()), Err(ProjectError::NoRepository { .. })));
+        assert!(matches!(find_project(temp.path()), Err(ProjectError::NoRepository { .. })));
     }
 
     #[test]
@@ -226,7 +257,7 @@ mod tests {
         let linked = root.with_file_name("linked");
         git::run_git(&root, &["worktree", "add", "--quiet", linked.to_str().unwrap()]).unwrap();
         assert!(is_clearly_git_root(&linked) && is_clearly_git_root(&root));
-        assert_eq!(Project::find_from(&linked).unwrap().root, linked);
+        assert_eq!(find_project(&linked).unwrap().root, linked);
     }
 
     #[test]
@@ -234,19 +265,21 @@ mod tests {
         let (_temp, root) = init_repository();
         let link = root.with_file_name("link");
         symlink(&root, &link).unwrap();
-        assert_eq!(Project::find_from(&link).unwrap(), Project::find_from(&root).unwrap());
+        assert_eq!(find_project(&link).unwrap(), find_project(&root).unwrap());
     }
 
-    #[test] // spec: P6
-    fn a_task_work_tree_uses_the_state_of_its_project() {
+    // spec: P6
+    #[test]
+    fn a_task_work_tree_uses_the_notes_of_its_project() {
         let (_temp, root) = init_repository();
         let linked = root.with_file_name("linked");
         fs::create_dir(&linked).unwrap();
         fs::write(linked.join(".git"), "gitdir: /nowhere\n").unwrap();
         for home in [root.clone(), root.join(".ralph")] {
-            let here = Project { root: root.clone(), home: home.clone() };
-            let there = Project { root: linked.clone(), home };
-            assert_eq!((here.state_folder(), here.notes_file("r")), (there.state_folder(), there.notes_file("r")));
+            let state = StateLocation::unregistered(root.join("state"));
+            let here = Project { root: root.clone(), home: home.clone(), state: state.clone() };
+            let there = Project { root: linked.clone(), home, state };
+            assert_eq!(here.notes_file("r"), there.notes_file("r"));
             assert_eq!(here.base_folder(), there.base_folder());
         }
     }
@@ -258,9 +291,9 @@ mod tests {
         let elsewhere = root.with_file_name("dotfiles");
         fs::create_dir(&elsewhere).unwrap();
         symlink(&elsewhere, root.join(".ralph")).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, elsewhere);
+        assert_eq!(find_project(&root).unwrap().home, elsewhere);
         git::run_git(&root, &["add", ".ralph"]).unwrap();
-        let error = Project::find_from(&root).unwrap_err();
+        let error = find_project(&root).unwrap_err();
         assert!(matches!(&error, ProjectError::LinkLeadsOut { target, .. } if *target == elsewhere), "{error}");
     }
 
@@ -271,6 +304,6 @@ mod tests {
         fs::create_dir_all(root.join("tools/ralph")).unwrap();
         symlink("tools/ralph", root.join(".ralph")).unwrap();
         git::run_git(&root, &["add", ".ralph"]).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, root.join("tools/ralph"));
+        assert_eq!(find_project(&root).unwrap().home, root.join("tools/ralph"));
     }
 }

@@ -5,8 +5,8 @@ use ralph_core::event::UnixMillis;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::statement_batch::{SqlStatement, sql};
-use super::{RunRow, Store, StoreError};
+use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::{RunRow, Store, StoreError};
 use ralph_util::redact;
 
 /// The receiver of a command.
@@ -58,7 +58,7 @@ pub struct GuidanceForNextStage<'a> {
 
 impl GuidanceForNextStage<'_> {
     /// Returns the statements that queue the guidance for the next stage of the task.
-    pub(super) fn insert_commands(&self, at: UnixMillis) -> Vec<SqlStatement> {
+    pub(crate) fn insert_commands(&self, at: UnixMillis) -> Vec<SqlStatement> {
         let insert = |words: &String| {
             let command = ControlCommand::Guide { words: words.clone() };
             let id = uuid::Uuid::now_v7().to_string();
@@ -217,7 +217,7 @@ fn read_loop_row(row: &SqliteRow) -> Result<LoopRow, sqlx::Error> {
 }
 
 /// Returns the statement that marks a command as taken and stores its result.
-pub(super) fn mark_command_taken(id: &str, answer: CommandAnswer, at: UnixMillis) -> SqlStatement {
+pub(crate) fn mark_command_taken(id: &str, answer: CommandAnswer, at: UnixMillis) -> SqlStatement {
     sql!("UPDATE orders SET taken_at = ?, answer = ? WHERE id = ? AND taken_at IS NULL", at.0, answer.as_str(), id)
 }
 

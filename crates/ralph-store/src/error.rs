@@ -119,7 +119,7 @@ impl SqliteProblem {
 
 impl StoreError {
     /// Converts an SQLite error. If it reports damage, saves a copy of the files.
-    pub(super) fn from_sqlite(path: &Path, source: sqlx::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, source: sqlx::Error) -> Self {
         match SqliteProblem::from_error(&source) {
             SqliteProblem::Damaged => Self::damaged_at(path, DatabaseDamage::Corrupt(source.to_string())),
             SqliteProblem::DiskFull
@@ -130,7 +130,7 @@ impl StoreError {
         }
     }
 
-    pub(super) fn damaged_at(path: &Path, what: DatabaseDamage) -> Self {
-        Self::Damaged { path: path.to_path_buf(), what, kept: super::damaged_copy::save_damaged_copy(path) }
+    pub(crate) fn damaged_at(path: &Path, what: DatabaseDamage) -> Self {
+        Self::Damaged { path: path.to_path_buf(), what, kept: crate::sqlite::damaged_copy::save_damaged_copy(path) }
     }
 }

@@ -1,50 +1,32 @@
 //! The database of a project: the journal of facts of every run, and the projections built from it. Both change in the
 //! same transaction. This crate stores and reads; it decides nothing.
-mod agent_usage;
-mod backup;
-mod checksum;
 mod control_commands;
-mod damaged_copy;
-mod database_files;
-mod database_header;
+mod driver;
 mod error;
-mod file_stamps;
-mod leases;
-mod migrate;
-mod open;
-mod projections;
-mod read;
-pub mod receipt_file;
-mod record_step;
-mod rewind;
-mod rows;
-mod run_deletion;
-mod run_insert;
-mod scope_usage;
-mod statement_batch;
-mod stats;
-mod takeover;
-mod task_rows;
+mod journal;
+mod queries;
+mod sqlite;
 mod tasks;
-mod transfer;
-mod verdict_rows;
 
 pub use control_commands::{
     CommandAnswer, CommandTarget, GuidanceForNextStage, LoopRow, NewCommand, PendingCommand, TaskOwnership,
     TaskSettlement,
 };
 pub use error::{BUSY_MESSAGE, DamagedCopy, DatabaseDamage, SqliteProblem, StoreError};
-pub use leases::{LeaseDisposition, LeaseRelease, LeaseRow, LeasedTask, TaskFilter, TaskLease, TaskProgressUpdate};
-pub use open::OpenMode;
-pub use read::EventRow;
-pub use record_step::{FIRST_FENCE, NewRun, NewStage, StepRecord};
-pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
-pub use run_deletion::RunActivity;
-pub use stats::{KeyedPart, StatsGrouping};
-pub use takeover::{StoredRun, TakeoverGuard};
-pub use task_rows::{StageRun, TaskListItem, TaskRow};
-pub use tasks::TaskChange;
-pub use transfer::{EXPORT_VERSION, ExportHeader, ImportedFact};
+pub use journal::receipt_file;
+pub use journal::record_step::{FIRST_FENCE, NewRun, NewStage, StepRecord};
+pub use journal::run_deletion::RunActivity;
+pub use journal::takeover::{StoredRun, TakeoverGuard};
+pub use journal::transfer::{EXPORT_VERSION, ExportHeader, ImportedFact};
+pub use queries::run_rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
+pub use queries::runs::EventRow;
+pub use queries::stats::{KeyedPart, StatsGrouping};
+pub use sqlite::open::OpenMode;
+pub use tasks::leases::{
+    LeaseDisposition, LeaseRelease, LeaseRow, LeasedTask, TaskFilter, TaskLease, TaskProgressUpdate,
+};
+pub use tasks::task_changes::TaskChange;
+pub use tasks::task_rows::{StageRun, TaskListItem, TaskRow};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex as Lock, OnceLock, PoisonError};
@@ -54,10 +36,10 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use tokio::sync::Mutex;
 
-use database_files::DatabaseFiles;
-use file_stamps::{DatabaseFileChange, FileStamps};
-use open::IntegrityDepth;
-use read::LatestLoop;
+use queries::runs::LatestLoop;
+use sqlite::database_files::DatabaseFiles;
+use sqlite::file_stamps::{DatabaseFileChange, FileStamps};
+use sqlite::open::IntegrityDepth;
 
 /// The open database. It has one connection: a process writes from one place at a time, and readers in other processes
 /// never wait for it.
@@ -114,7 +96,7 @@ impl Store {
     /// Runs a write that does not belong to a run.
     async fn write_outside_run<T>(
         &self,
-        query: read::SqliteQuery,
+        query: queries::runs::SqliteQuery,
         read_row: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
         let _write_guard = self.write_lock.lock().await;
@@ -149,7 +131,7 @@ impl Store {
     /// If so, the other writer was another ralph. If that one has taken over the run, the loop may differ; the fence
     /// then prevents the next write.
     async fn holds_last_write(&self, last_write: &LastWrite) -> bool {
-        let Ok(connection) = open::connect_with_retry(&self.files).await else { return false };
+        let Ok(connection) = sqlite::open::connect_with_retry(&self.files).await else { return false };
         let fresh = Self::from_connection(connection, self.files.clone());
         let is_same_database = fresh.read_database_id().await.is_ok_and(|found| self.database_id.get() == Some(&found));
         let is_sound = !self.is_integrity_check_due() || self.passes_integrity_check(&fresh).await;
@@ -179,7 +161,10 @@ impl Store {
     }
 
     fn changed_error(&self) -> StoreError {
-        StoreError::ChangedOutside { path: self.path.clone(), kept: damaged_copy::save_damaged_copy(&self.path) }
+        StoreError::ChangedOutside {
+            path: self.path.clone(),
+            kept: sqlite::damaged_copy::save_damaged_copy(&self.path),
+        }
     }
 
     fn to_store_error(&self, source: sqlx::Error) -> StoreError {

@@ -5,21 +5,21 @@ use ralph_core::evidence::{CheckEvidence, Verdict, sum_judge_spend};
 use ralph_core::fact::{AttemptResult, ClaimFact, Fact};
 use ralph_core::outcome::RunEnd;
 
-use super::agent_usage;
-use super::statement_batch::{SqlStatement, sql};
-use super::tasks;
-use super::verdict_rows;
-use crate::receipt_file::canonical_json;
+use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::journal::agent_usage;
+use crate::journal::receipt_file::canonical_json;
+use crate::journal::verdict_rows;
+use crate::tasks::task_changes;
 
 /// The run and the time of a fact.
 #[derive(Clone, Copy)]
-pub(super) struct FactContext<'a> {
-    pub(super) run: &'a str,
-    pub(super) at: UnixMillis,
+pub(crate) struct FactContext<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) at: UnixMillis,
 }
 
 /// Returns the statements for one fact.
-pub(super) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStatement> {
+pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStatement> {
     let run = context.run;
     match fact {
         Fact::RunStarted { .. }
@@ -113,13 +113,13 @@ fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatem
         context.at.0,
         context.run
     );
-    vec![finished, tasks::end_stage(context.run, end, context.at), agent_usage::copy_run_status(context.run)]
+    vec![finished, task_changes::end_stage(context.run, end, context.at), agent_usage::copy_run_status(context.run)]
 }
 
 /// Resets the run and its iteration to `running`.
 fn project_run_resumed(context: FactContext<'_>, iteration: u32) -> Vec<SqlStatement> {
     let run = context.run;
-    let [task] = tasks::resume_stage(run, context.at);
+    let [task] = task_changes::resume_stage(run, context.at);
     vec![
         task,
         sql!("UPDATE runs SET status = 'running', reason = NULL, exit_code = NULL, ended_at = NULL WHERE id = ?", run),

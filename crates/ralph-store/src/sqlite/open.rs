@@ -9,10 +9,10 @@ use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::Mutex;
 
-use super::database_files::DatabaseFiles;
-use super::database_header::{DatabaseState, classify_database};
-use super::migrate::{self, NEWEST_SCHEMA};
-use super::{DatabaseDamage, Store, StoreError};
+use crate::sqlite::database_files::DatabaseFiles;
+use crate::sqlite::database_header::{DatabaseState, classify_database};
+use crate::sqlite::migrate::{self, NEWEST_SCHEMA};
+use crate::{DatabaseDamage, Store, StoreError};
 
 /// How long a writer waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub enum OpenMode {
 
 /// How thoroughly the integrity of a database is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IntegrityDepth {
+pub(crate) enum IntegrityDepth {
     Structure,
     /// Also checks that the indexes match the tables.
     Full,
@@ -68,7 +68,7 @@ impl Store {
         Ok(Some(store))
     }
 
-    pub(super) fn from_connection(connection: SqliteConnection, files: DatabaseFiles) -> Self {
+    pub(crate) fn from_connection(connection: SqliteConnection, files: DatabaseFiles) -> Self {
         Self {
             connection: Mutex::new(connection),
             write_lock: Mutex::new(()),
@@ -104,7 +104,7 @@ impl Store {
         }
     }
 
-    pub(super) async fn check_integrity(&self, depth: IntegrityDepth) -> Result<(), StoreError> {
+    pub(crate) async fn check_integrity(&self, depth: IntegrityDepth) -> Result<(), StoreError> {
         let mut connection = self.connection.lock().await;
         let sql = match depth {
             IntegrityDepth::Structure => "PRAGMA quick_check(1)",
@@ -150,7 +150,7 @@ async fn inspect_until_stable(files: &DatabaseFiles) -> io::Result<Result<Databa
 
 /// Connects, and retries while the database is busy: while another process creates it, SQLite may fail at once instead
 /// of waiting.
-pub(super) async fn connect_with_retry(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
+pub(crate) async fn connect_with_retry(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connect_once(files).await {

@@ -2,8 +2,8 @@
 //! number, so that a database is never between two versions.
 use sqlx::Connection;
 
-use super::database_header::APPLICATION_ID;
-use super::{DatabaseDamage, Store, StoreError};
+use crate::sqlite::database_header::APPLICATION_ID;
+use crate::{DatabaseDamage, Store, StoreError};
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
@@ -20,10 +20,10 @@ const MIGRATIONS: &[&str] = &[
 const FRESH_SCHEMA: &str = include_str!("schema.sql");
 
 /// The newest schema that this ralph knows.
-pub(super) const NEWEST_SCHEMA: i64 = MIGRATIONS.len() as i64;
+pub(crate) const NEWEST_SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// Migrates the database to the newest schema. Fails if its schema is newer.
-pub(super) async fn migrate_schema(store: &Store) -> Result<(), StoreError> {
+pub(crate) async fn migrate_schema(store: &Store) -> Result<(), StoreError> {
     let newest = NEWEST_SCHEMA;
     let found = schema_version(store).await?;
     if found > newest {

@@ -5,10 +5,10 @@ use ralph_core::task::{Approval, Role, Task, TaskStatus};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use super::leases::boot_clock_millis;
-use super::statement_batch::{SqlStatement, execute_one, sql};
-use super::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
-use super::{NewStage, RunRow, Store, StoreError};
+use crate::driver::statement_batch::{SqlStatement, execute_one, sql};
+use crate::tasks::leases::boot_clock_millis;
+use crate::tasks::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
+use crate::{NewStage, RunRow, Store, StoreError};
 
 /// A change of one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +34,9 @@ pub enum TaskChange {
 }
 
 /// The stage of a task that a run belongs to.
-pub(super) struct TaskStage {
-    pub(super) task: String,
-    pub(super) role: String,
+pub(crate) struct TaskStage {
+    pub(crate) task: String,
+    pub(crate) role: String,
 }
 
 impl Store {
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Returns the task and the role of a run, or `None` if the run is not a stage.
-    pub(super) async fn stage_of_run(&self, run: &str) -> Result<Option<TaskStage>, StoreError> {
+    pub(crate) async fn stage_of_run(&self, run: &str) -> Result<Option<TaskStage>, StoreError> {
         let query = sqlx::query("SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL");
         let read = |row: &SqliteRow| Ok(TaskStage { task: row.try_get("task")?, role: row.try_get("role")? });
         Ok(self.fetch_rows(query.bind(run.to_owned()), read).await?.pop())
@@ -163,12 +163,12 @@ async fn read_task_list(connection: &mut SqliteConnection) -> Result<Vec<TaskLis
 }
 
 /// Returns the statement that records a run as a stage of a task. It does not change the status of the task.
-pub(super) fn assign_run_to_task(run: &str, task: &str, role: &str) -> SqlStatement {
+pub(crate) fn assign_run_to_task(run: &str, task: &str, role: &str) -> SqlStatement {
     sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role, run)
 }
 
 /// Returns the statements that make a new run a stage of its task and update the status of the task.
-pub(super) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec<SqlStatement> {
+pub(crate) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec<SqlStatement> {
     let NewStage { task, role, lease_fence } = stage;
     // If the fence has changed, or the task is leased although it must not be, the column becomes NULL, which violates
     // its constraint: the whole transaction fails.
@@ -188,7 +188,7 @@ pub(super) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec
 
 /// Returns the statement that updates the status of a resumed run's task, if the run has a task and it is the turn of
 /// its role ([`TaskStatus::is_turn_of`]). Runs of a worker always have the turn.
-pub(super) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
+pub(crate) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
     let SqlStatement { sql, values } = move_task(run, statuses_during_stage(), at);
     let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = ?)
          OR status = (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
@@ -207,7 +207,7 @@ pub(super) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
 
 /// Returns the statement that updates the status of the task of a run that has ended, if the run has a task. A worker
 /// does this itself. The status does not change if the task is not in the stage of this run.
-pub(super) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStatement {
+pub(crate) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStatement {
     let after = Role::BUILT_IN.map(|role| TaskStatus::after_stage(&role, ended).map(TaskStatus::as_str));
     let SqlStatement { sql, values } = move_task(run, after, at);
     let is_in_stage =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The state of the files of an open database at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileStamps {
+pub(crate) struct FileStamps {
     database: Option<FileStamp>,
     wal: Option<FileStamp>,
     shared_memory: Option<FileStamp>,
@@ -22,7 +22,7 @@ struct FileStamp {
 
 /// The difference between two states of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DatabaseFileChange {
+pub(crate) enum DatabaseFileChange {
     Unchanged,
     /// Written, by another ralph or by another program.
     Written,
@@ -32,7 +32,7 @@ pub(super) enum DatabaseFileChange {
 }
 
 impl FileStamps {
-    pub(super) fn capture(database: &Path) -> Self {
+    pub(crate) fn capture(database: &Path) -> Self {
         let sibling_path = |ending: &str| {
             let mut name = database.as_os_str().to_owned();
             name.push(ending);
@@ -46,7 +46,7 @@ impl FileStamps {
     }
 
     /// Compares this state with an earlier one.
-    pub(super) fn change_since(&self, before: &Self) -> DatabaseFileChange {
+    pub(crate) fn change_since(&self, before: &Self) -> DatabaseFileChange {
         let pairs =
             [(before.database, self.database), (before.wal, self.wal), (before.shared_memory, self.shared_memory)];
         let gone = |(before, now): &(Option<FileStamp>, Option<FileStamp>)| {

@@ -3,14 +3,14 @@ use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
 
-use super::checksum::verify_checksum;
-use super::run_insert::{fact_checksum, loop_checksum};
-use super::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
+use crate::journal::checksum::verify_checksum;
+use crate::journal::run_insert::{fact_checksum, loop_checksum};
+use crate::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 
-pub(super) type SqliteQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+pub(crate) type SqliteQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
 /// Selects the random id of this database.
-pub(super) const DATABASE_ID_SQL: &str = "SELECT id FROM identity";
+pub(crate) const DATABASE_ID_SQL: &str = "SELECT id FROM identity";
 
 /// One fact of the journal as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub struct EventRow {
 
 /// The loop of a run as it was last stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LatestLoop {
+pub(crate) struct LatestLoop {
     /// JSON.
-    pub(super) loop_json: String,
+    pub(crate) loop_json: String,
     /// The number of facts in its journal; `None` for runs stored with an early schema.
-    pub(super) fact_count: Option<i64>,
-    pub(super) fence: i64,
+    pub(crate) fact_count: Option<i64>,
+    pub(crate) fence: i64,
 }
 
 impl Store {
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// Returns the loop of a run as it was last stored.
-    pub(super) async fn latest_loop(&self, run: &str) -> Result<LatestLoop, StoreError> {
+    pub(crate) async fn latest_loop(&self, run: &str) -> Result<LatestLoop, StoreError> {
         let query = sqlx::query("SELECT loop, facts, fence, loop_sum FROM runs WHERE id = $1").bind(run.to_owned());
         let read = |row: &SqliteRow| {
             let latest = LatestLoop {
@@ -134,13 +134,13 @@ impl Store {
     }
 
     /// Returns the random id of this database.
-    pub(super) async fn read_database_id(&self) -> Result<String, StoreError> {
+    pub(crate) async fn read_database_id(&self) -> Result<String, StoreError> {
         let found: Vec<String> = self.fetch_rows(sqlx::query(DATABASE_ID_SQL), |row| row.try_get(0)).await?;
         Ok(found.concat())
     }
 
     /// Returns how many facts a run has.
-    pub(super) async fn count_facts(&self, run: &str, latest: &LatestLoop) -> Result<i64, StoreError> {
+    pub(crate) async fn count_facts(&self, run: &str, latest: &LatestLoop) -> Result<i64, StoreError> {
         if let Some(facts) = latest.fact_count {
             return Ok(facts);
         }
@@ -148,7 +148,7 @@ impl Store {
         Ok(self.fetch_rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
     }
 
-    pub(super) async fn fetch_rows<T>(
+    pub(crate) async fn fetch_rows<T>(
         &self,
         query: SqliteQuery,
         read_row: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::{Store, StoreError};
+use crate::{Store, StoreError};
 
 impl Store {
     /// Copies the database into a new file that only its owner can read.

@@ -3,13 +3,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::DamagedCopy;
-use super::database_files::{DATABASE_FILE, WAL_FILE};
+use crate::DamagedCopy;
+use crate::sqlite::database_files::{DATABASE_FILE, WAL_FILE};
 use ralph_util::private_files::{self, PrivateFolder};
 
 /// Copies the files of a database into a folder next to it, once per state of the file. A copy that fails, for example
 /// on a full disk, must not hide the damage, so errors are not returned.
-pub(super) fn save_damaged_copy(path: &Path) -> DamagedCopy {
+pub(crate) fn save_damaged_copy(path: &Path) -> DamagedCopy {
     match copy_into_folder(path) {
         Ok(Some(folder)) => DamagedCopy::Saved(folder),
         Ok(None) | Err(_) => DamagedCopy::NotSaved,

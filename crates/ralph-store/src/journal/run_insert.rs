@@ -1,32 +1,32 @@
 //! The statement that inserts a run, and the checksums of its row.
 use ralph_core::loop_state::LoopState;
 
-use super::checksum::ChecksumPart::{Number, Text};
-use super::checksum::{checksum, verify_checksum};
-use super::statement_batch::{SqlStatement, SqlValue, sql};
+use crate::driver::statement_batch::{SqlStatement, SqlValue, sql};
+use crate::journal::checksum::ChecksumPart::{Number, Text};
+use crate::journal::checksum::{checksum, verify_checksum};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunHeaderRow<'a> {
-    pub(super) id: &'a str,
-    pub(super) kind: &'a str,
-    pub(super) agent: &'a str,
-    pub(super) promise: &'a str,
-    pub(super) max_iterations: i64,
-    pub(super) started_at: i64,
+pub(crate) struct RunHeaderRow<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) promise: &'a str,
+    pub(crate) max_iterations: i64,
+    pub(crate) started_at: i64,
     /// JSON.
-    pub(super) settings: &'a str,
+    pub(crate) settings: &'a str,
 }
 
 /// Totals of a loop in separate columns, so that statistics can add them up.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunTotals {
+pub(crate) struct RunTotals {
     /// `None` if the loop cannot be read.
-    pub(super) worked_ms: Option<u64>,
-    pub(super) unpriced: u32,
+    pub(crate) worked_ms: Option<u64>,
+    pub(crate) unpriced: u32,
 }
 
 impl RunTotals {
-    pub(super) const UNKNOWN: Self = Self { worked_ms: None, unpriced: 0 };
+    pub(crate) const UNKNOWN: Self = Self { worked_ms: None, unpriced: 0 };
 }
 
 impl From<&LoopState> for RunTotals {
@@ -37,20 +37,20 @@ impl From<&LoopState> for RunTotals {
 
 /// The engine that drives a run, and its fence.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunOwnership<'a> {
-    pub(super) fence: i64,
+pub(crate) struct RunOwnership<'a> {
+    pub(crate) fence: i64,
     /// JSON.
-    pub(super) owner: Option<&'a str>,
+    pub(crate) owner: Option<&'a str>,
 }
 
 impl RunOwnership<'_> {
     /// No engine of this store drives the run.
-    pub(super) const UNOWNED: Self = Self { fence: 0, owner: None };
+    pub(crate) const UNOWNED: Self = Self { fence: 0, owner: None };
 }
 
 impl RunHeaderRow<'_> {
     /// Returns the statement that inserts a run with its loop; `facts` is the number of facts in its journal.
-    pub(super) fn insert_statement(
+    pub(crate) fn insert_statement(
         &self,
         state: &SqlValue,
         totals: RunTotals,
@@ -91,7 +91,7 @@ impl RunHeaderRow<'_> {
     }
 
     /// Compares the row with its two stored checksums.
-    pub(super) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), sqlx::Error> {
+    pub(crate) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), sqlx::Error> {
         verify_checksum(stored, self.checksum(), "the header of a run")?;
         verify_checksum(settings, settings_checksum(self.settings), "the settings of a run")
     }
@@ -109,16 +109,16 @@ impl RunHeaderRow<'_> {
 }
 
 /// Returns the checksum of the settings. It is separate because a takeover may change the settings.
-pub(super) fn settings_checksum(settings: &str) -> i64 {
+pub(crate) fn settings_checksum(settings: &str) -> i64 {
     checksum(&[Text(settings)])
 }
 
 /// Returns the checksum of a loop and the number of its facts.
-pub(super) fn loop_checksum(state: &str, facts: i64) -> i64 {
+pub(crate) fn loop_checksum(state: &str, facts: i64) -> i64 {
     checksum(&[Text(state), Number(facts)])
 }
 
 /// Returns the checksum of a fact with its position in the journal.
-pub(super) fn fact_checksum(run: &str, seq: i64, at: i64, body: &str) -> i64 {
+pub(crate) fn fact_checksum(run: &str, seq: i64, at: i64, body: &str) -> i64 {
     checksum(&[Text(run), Number(seq), Number(at), Text(body)])
 }

@@ -2,8 +2,8 @@
 use ralph_core::event::UnixMillis;
 use sqlx::Row;
 
-use super::statement_batch::{execute_many, sql};
-use super::{Store, StoreError};
+use crate::driver::statement_batch::{execute_many, sql};
+use crate::{Store, StoreError};
 
 /// The last activity of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

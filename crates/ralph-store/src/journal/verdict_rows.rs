@@ -1,10 +1,10 @@
 //! The rows for the evidence of a claim: each criterion, followed by its stages.
 use ralph_core::evidence::CheckEvidence;
 
-use super::statement_batch::{SqlStatement, sql};
+use crate::driver::statement_batch::{SqlStatement, sql};
 
 /// Returns the statements that store the evidence of a claim.
-pub(super) fn insert_checks(run: &str, iteration: u32, checks: &[CheckEvidence]) -> Vec<SqlStatement> {
+pub(crate) fn insert_checks(run: &str, iteration: u32, checks: &[CheckEvidence]) -> Vec<SqlStatement> {
     let mut statements = Vec::new();
     for (check, number) in checks.iter().zip(1_u32..) {
         insert_check_with_stages(run, iteration, &number.to_string(), check, &mut statements);

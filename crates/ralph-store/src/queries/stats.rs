@@ -5,7 +5,7 @@ use ralph_core::stats::RunStatsBucket;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError};
+use crate::{Store, StoreError};
 
 /// How runs are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,13 +5,13 @@ use ralph_core::loop_state::LoopState;
 use ralph_core::task::Role;
 use sqlx::Row;
 
-use super::control_commands::{CommandAnswer, GuidanceForNextStage, mark_command_taken};
-use super::projections::{FactContext, project_fact};
-use super::read::DATABASE_ID_SQL;
-use super::run_insert::{RunHeaderRow, RunOwnership, RunTotals, loop_checksum};
-use super::statement_batch::{JournalRow, SqlStatement, SqlValue, execute_in_one_trip, insert_events, sql};
-use super::tasks::begin_stage;
-use super::{LastWrite, Store, StoreError};
+use crate::control_commands::{CommandAnswer, GuidanceForNextStage, mark_command_taken};
+use crate::driver::statement_batch::{JournalRow, SqlStatement, SqlValue, execute_in_one_trip, insert_events, sql};
+use crate::journal::projections::{FactContext, project_fact};
+use crate::journal::run_insert::{RunHeaderRow, RunOwnership, RunTotals, loop_checksum};
+use crate::queries::runs::DATABASE_ID_SQL;
+use crate::tasks::task_changes::begin_stage;
+use crate::{LastWrite, Store, StoreError};
 
 /// The fields of a new run, stored together with its first step.
 pub struct NewRun<'a> {
@@ -151,7 +151,7 @@ impl Store {
         StoreError::TakenOver { run: run.to_owned(), owner }
     }
 
-    pub(super) fn to_json(&self, value: &impl serde::Serialize) -> Result<String, StoreError> {
+    pub(crate) fn to_json(&self, value: &impl serde::Serialize) -> Result<String, StoreError> {
         serde_json::to_string(value)
             .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
     }

@@ -3,7 +3,7 @@ use ralph_core::outcome::{Outcome, RunEnd};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::run_insert::RunHeaderRow;
+use crate::journal::run_insert::RunHeaderRow;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
@@ -29,10 +29,10 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    pub(super) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
+    pub(crate) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
         iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
 
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let run = Self {
             id: row.try_get("id")?,
             kind: row.try_get("kind")?,
@@ -94,7 +94,7 @@ pub struct IterationRow {
 }
 
 impl IterationRow {
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             number: row.try_get("number")?,
             status: row.try_get("status")?,
@@ -125,7 +125,7 @@ pub struct AttemptRow {
 }
 
 impl AttemptRow {
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             iteration: row.try_get("iteration")?,
             number: row.try_get("number")?,
@@ -171,7 +171,7 @@ pub struct ReceiptRow {
 }
 
 impl ReceiptRow {
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self { verified: read_flag(row, "verified")?, sha256: row.try_get("sha256")?, body: row.try_get("body")? })
     }
 }
@@ -181,7 +181,7 @@ fn read_flag(row: &SqliteRow, column: &str) -> Result<bool, sqlx::Error> {
 }
 
 impl CheckRow {
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let position: i64 = row.try_get("position")?;
         Ok(Self {
             iteration: row.try_get("iteration")?,

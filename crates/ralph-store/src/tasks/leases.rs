@@ -9,11 +9,11 @@ use ralph_core::task::TaskStatus;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::statement_batch::SqlValue;
-use super::{Store, StoreError, TaskRow};
+use crate::driver::statement_batch::SqlValue;
+use crate::{Store, StoreError, TaskRow};
 
 /// Returns the time since boot in milliseconds.
-pub(super) fn boot_clock_millis() -> i64 {
+pub(crate) fn boot_clock_millis() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec * 1_000 + now.tv_nsec / 1_000_000
 }
@@ -185,15 +185,15 @@ impl Store {
         Ok(self.fetch_rows(query, read).await?.pop().flatten())
     }
 
-    pub(super) fn lease_lost_error(&self, task: &str) -> StoreError {
+    pub(crate) fn lease_lost_error(&self, task: &str) -> StoreError {
         StoreError::LeaseLost { task: task.to_owned() }
     }
 }
 
-pub(super) fn duration_to_millis(duration: Duration) -> i64 {
+pub(crate) fn duration_to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-pub(super) fn read_lease(row: &SqliteRow) -> Result<TaskLease, sqlx::Error> {
+pub(crate) fn read_lease(row: &SqliteRow) -> Result<TaskLease, sqlx::Error> {
     Ok(TaskLease { task_id: row.try_get("id")?, fence: row.try_get("fence")? })
 }

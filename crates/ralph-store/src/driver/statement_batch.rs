@@ -6,22 +6,22 @@ use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection};
 
-use super::projections::FactContext;
-use super::run_insert::fact_checksum;
+use crate::journal::projections::FactContext;
+use crate::journal::run_insert::fact_checksum;
 use ralph_util::redact;
 
 type StatementQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
 /// One statement with its values, in the order of its question marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SqlStatement {
+pub(crate) struct SqlStatement {
     /// Always written by ralph; external data goes into `values`.
-    pub(super) sql: Cow<'static, str>,
-    pub(super) values: Vec<SqlValue>,
+    pub(crate) sql: Cow<'static, str>,
+    pub(crate) values: Vec<SqlValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SqlValue {
+pub(crate) enum SqlValue {
     Text(String),
     Number(i64),
     Null,
@@ -29,7 +29,7 @@ pub(super) enum SqlValue {
 
 impl SqlValue {
     /// Returns the text as it will be stored.
-    pub(super) fn as_stored_text(&self) -> &str {
+    pub(crate) fn as_stored_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
             Self::Number(_) | Self::Null => "",
@@ -71,22 +71,22 @@ impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
 /// Builds a statement: `sql!("UPDATE … WHERE id = ?", id)`.
 macro_rules! sql {
     ($sql:literal $(, $value:expr)* $(,)?) => {
-        $crate::statement_batch::SqlStatement { sql: $sql.into(), values: vec![$($value.into()),*] }
+        $crate::driver::statement_batch::SqlStatement { sql: $sql.into(), values: vec![$($value.into()),*] }
     };
 }
-pub(super) use sql;
+pub(crate) use sql;
 
 /// One fact to be inserted into the journal.
-pub(super) struct JournalRow<'a> {
-    pub(super) context: FactContext<'a>,
-    pub(super) seq: i64,
-    pub(super) fact: &'a Fact,
+pub(crate) struct JournalRow<'a> {
+    pub(crate) context: FactContext<'a>,
+    pub(crate) seq: i64,
+    pub(crate) fact: &'a Fact,
     /// The fact as JSON.
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 /// Returns the statement that inserts facts into the journal. `rows` must not be empty.
-pub(super) fn insert_events(rows: &[JournalRow<'_>]) -> SqlStatement {
+pub(crate) fn insert_events(rows: &[JournalRow<'_>]) -> SqlStatement {
     let mut sql = String::from("INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)");
     sql.push_str(&", (?, ?, ?, ?, ?, ?)".repeat(rows.len() - 1));
     SqlStatement { sql: sql.into(), values: rows.iter().flat_map(JournalRow::column_values).collect() }
@@ -102,7 +102,7 @@ impl JournalRow<'_> {
 }
 
 /// Runs one statement of a transaction.
-pub(super) async fn execute_one(
+pub(crate) async fn execute_one(
     connection: &mut SqliteConnection,
     SqlStatement { sql, values }: SqlStatement,
 ) -> Result<(), sqlx::Error> {
@@ -110,7 +110,7 @@ pub(super) async fn execute_one(
 }
 
 /// Runs any number of statements in one transaction, each in a separate trip to SQLite's thread.
-pub(super) async fn execute_many(
+pub(crate) async fn execute_many(
     connection: &mut SqliteConnection,
     statements: Vec<SqlStatement>,
 ) -> Result<(), sqlx::Error> {
@@ -122,7 +122,7 @@ pub(super) async fn execute_many(
 }
 
 /// Runs statements in one transaction and one trip, then `final_query`, and returns its rows.
-pub(super) async fn execute_in_one_trip(
+pub(crate) async fn execute_in_one_trip(
     connection: &mut SqliteConnection,
     statements: Vec<SqlStatement>,
     final_query: Option<&'static str>,

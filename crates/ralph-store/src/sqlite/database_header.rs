@@ -1,31 +1,31 @@
 //! Classifies the database by its header and the sizes of its files, before SQLite opens it. SQLite would treat some
 //! kinds of damage as a new, empty database. By hand because SQLite has no API for this without opening the file.
-use super::DatabaseDamage;
+use crate::DatabaseDamage;
 
 /// The length of SQLite's header.
-pub(super) const SQLITE_HEADER_BYTES: usize = 100;
+pub(crate) const SQLITE_HEADER_BYTES: usize = 100;
 /// Marks a database as one of ralph: the letters `ralp`.
-pub(super) const APPLICATION_ID: u32 = 0x7261_6c70;
+pub(crate) const APPLICATION_ID: u32 = 0x7261_6c70;
 
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The state of the files, as read without opening the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DatabaseFileState {
+pub(crate) struct DatabaseFileState {
     /// The first bytes of the file; fewer if it is shorter. `None` if there is no file.
-    pub(super) header: Option<Vec<u8>>,
-    pub(super) file_size: u64,
+    pub(crate) header: Option<Vec<u8>>,
+    pub(crate) file_size: u64,
     /// The size of the write-ahead log.
-    pub(super) wal_size: u64,
+    pub(crate) wal_size: u64,
     /// The size of the rollback journal, which SQLite uses while it creates a database.
-    pub(super) journal_size: u64,
+    pub(crate) journal_size: u64,
     /// Whether a database was created here before.
-    pub(super) was_created: bool,
+    pub(crate) was_created: bool,
 }
 
 /// The state of the database, derived from its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DatabaseState {
+pub(crate) enum DatabaseState {
     /// There is no database yet, or its creation was interrupted.
     Absent,
     /// The last process closed it. The schema version is read from the header.
@@ -35,7 +35,7 @@ pub(super) enum DatabaseState {
 }
 
 /// Classifies the database, or returns the damage.
-pub(super) fn classify_database(files: &DatabaseFileState) -> Result<DatabaseState, DatabaseDamage> {
+pub(crate) fn classify_database(files: &DatabaseFileState) -> Result<DatabaseState, DatabaseDamage> {
     let Some(header) = files.header.as_deref().filter(|header| !header.is_empty()) else {
         return classify_missing_database(files);
     };

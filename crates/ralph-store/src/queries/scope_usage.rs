@@ -4,7 +4,7 @@ use ralph_core::budget::{BudgetScope, BudgetUsage};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError};
+use crate::{Store, StoreError};
 
 /// A run with iterations but without a cost counts as unpriced.
 const USAGE_COLUMNS: &str = "SELECT SUM(cost_micros) AS cost, SUM(input_tokens) AS input, SUM(output_tokens) AS output,

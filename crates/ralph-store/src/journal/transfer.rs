@@ -5,11 +5,11 @@ use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use serde::{Deserialize, Serialize};
 
-use super::projections::{FactContext, project_fact};
-use super::run_insert::{RunHeaderRow, RunOwnership, RunTotals};
-use super::statement_batch::{self, JournalRow, SqlStatement};
-use super::tasks::{TaskStage, assign_run_to_task};
-use super::{Store, StoreError};
+use crate::driver::statement_batch::{self, JournalRow, SqlStatement};
+use crate::journal::projections::{FactContext, project_fact};
+use crate::journal::run_insert::{RunHeaderRow, RunOwnership, RunTotals};
+use crate::tasks::task_changes::{TaskStage, assign_run_to_task};
+use crate::{Store, StoreError};
 
 /// The version of the file format.
 pub const EXPORT_VERSION: u32 = 1;
@@ -48,7 +48,7 @@ pub struct ImportedFact {
 
 impl Store {
     /// Returns the export header of a run.
-    pub async fn export_header(&self, run: &super::RunRow) -> Result<ExportHeader, StoreError> {
+    pub async fn export_header(&self, run: &crate::RunRow) -> Result<ExportHeader, StoreError> {
         let latest = self.latest_loop(&run.id).await?;
         let stage = self.stage_of_run(&run.id).await?;
         let (task, role) = stage.map(|TaskStage { task, role }| (task, role)).unzip();

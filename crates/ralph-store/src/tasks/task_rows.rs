@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteRow;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskListItem {
     pub id: String,
-    pub(super) seq: i64,
+    pub(crate) seq: i64,
     pub spec: Option<String>,
     pub title: String,
     pub status: TaskStatus,
@@ -48,7 +48,7 @@ pub struct TaskRow {
 }
 
 /// Selects all tasks as one JSON array. Fetching ten thousand rows with many columns takes three times as long.
-pub(super) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
+pub(crate) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         'id', t.id, 'seq', t.seq, 'spec', t.spec, 'title', t.title, 'status', t.status,
         'priority', COALESCE(t.priority, 3), 'dependencies', json(COALESCE(t.dependencies, '[]')),
         'assignee', t.assignee, 'unapproved', t.unapproved, 'created_at', t.created_at, 'updated_at', t.updated_at,
@@ -60,18 +60,18 @@ pub(super) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
     LEFT JOIN runs r ON r.id =
         (SELECT id FROM runs WHERE task = t.id AND task IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT 1)";
 
-pub(super) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, status, priority, dependencies, assignee,
+pub(crate) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, status, priority, dependencies, assignee,
         unapproved, created_at, updated_at, metadata, completion_spec
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
 /// Parses the result of [`TASK_LIST_SQL`].
-pub(super) fn parse_task_list(row: &SqliteRow) -> Result<Vec<TaskListItem>, sqlx::Error> {
+pub(crate) fn parse_task_list(row: &SqliteRow) -> Result<Vec<TaskListItem>, sqlx::Error> {
     let tasks: &str = row.try_get("tasks")?;
     serde_json::from_str(tasks).map_err(|error| sqlx::Error::Decode(format!("the list of tasks: {error}").into()))
 }
 
 impl TaskRow {
-    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let task = Task {
             id: row.try_get("id")?,
             spec_id: row.try_get("spec")?,

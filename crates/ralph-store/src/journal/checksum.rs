@@ -3,13 +3,13 @@
 
 /// One value in a checksum.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ChecksumPart<'a> {
+pub(crate) enum ChecksumPart<'a> {
     Text(&'a str),
     Number(i64),
 }
 
 /// Returns the checksum of the values in this order.
-pub(super) fn checksum(parts: &[ChecksumPart<'_>]) -> i64 {
+pub(crate) fn checksum(parts: &[ChecksumPart<'_>]) -> i64 {
     let start = 0xcbf2_9ce4_8422_2325;
     parts
         .iter()
@@ -26,7 +26,7 @@ fn hash_bytes(state: u64, bytes: &[u8]) -> u64 {
 }
 
 /// Compares the checksum of the values that were read with the stored one, if there is one.
-pub(super) fn verify_checksum(stored: Option<i64>, found: i64, subject: &str) -> Result<(), sqlx::Error> {
+pub(crate) fn verify_checksum(stored: Option<i64>, found: i64, subject: &str) -> Result<(), sqlx::Error> {
     match stored {
         Some(stored) if stored != found => {
             Err(sqlx::Error::Decode(format!("{subject} does not match its checksum").into()))

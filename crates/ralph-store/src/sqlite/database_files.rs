@@ -7,33 +7,33 @@ use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags};
 
-use super::database_header::{DatabaseFileState, SQLITE_HEADER_BYTES};
+use crate::sqlite::database_header::{DatabaseFileState, SQLITE_HEADER_BYTES};
 use ralph_util::private_files::{self, GITIGNORE_FILE, PrivateFolder};
 
 /// The names that SQLite gives its files.
-pub(super) const DATABASE_FILE: &str = "ralph.db";
-pub(super) const WAL_FILE: &str = "ralph.db-wal";
+pub(crate) const DATABASE_FILE: &str = "ralph.db";
+pub(crate) const WAL_FILE: &str = "ralph.db-wal";
 const SHARED_MEMORY_FILE: &str = "ralph.db-shm";
 const JOURNAL_FILE: &str = "ralph.db-journal";
 
 /// Device and inode.
-pub(super) type DatabaseFileId = (u64, u64);
+pub(crate) type DatabaseFileId = (u64, u64);
 
 /// The location of the database. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct DatabaseFiles {
+pub(crate) struct DatabaseFiles {
     folder: Arc<PrivateFolder>,
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl DatabaseFiles {
     /// Opens the folder. Creates it if it is missing.
-    pub(super) fn create(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         private_files::ensure_folder(folder).map(Self::in_folder)
     }
 
     /// Opens the folder, or returns `None` if it does not exist.
-    pub(super) fn open_existing(folder: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open_existing(folder: &Path) -> io::Result<Option<Self>> {
         match private_files::open_folder(folder) {
             Ok(folder) => Ok(Some(Self::in_folder(folder))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -47,7 +47,7 @@ impl DatabaseFiles {
 
     /// Returns the identity of the database file, or `None` if it does not exist. Fails if one of the files is not a
     /// regular file with a single name.
-    pub(super) fn database_file_id(&self) -> io::Result<Option<DatabaseFileId>> {
+    pub(crate) fn database_file_id(&self) -> io::Result<Option<DatabaseFileId>> {
         for name in [WAL_FILE, SHARED_MEMORY_FILE, JOURNAL_FILE] {
             self.folder.stat_own_file(name)?;
         }
@@ -56,7 +56,7 @@ impl DatabaseFiles {
 
     /// Reads the state of the files. Another process may be creating the database at the same time, so the file that it
     /// creates last is checked first.
-    pub(super) fn inspect(&self) -> io::Result<DatabaseFileState> {
+    pub(crate) fn inspect(&self) -> io::Result<DatabaseFileState> {
         let size = |name| {
             Ok::<u64, io::Error>(self.folder.stat_own_file(name)?.map_or(0, |found| found.st_size.cast_unsigned()))
         };
@@ -78,23 +78,23 @@ impl DatabaseFiles {
     }
 
     /// Fails with the reason if no files can be created in the folder.
-    pub(super) fn check_writable(&self) -> io::Result<()> {
+    pub(crate) fn check_writable(&self) -> io::Result<()> {
         Ok(rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK, AtFlags::empty())?)
     }
 
     /// Creates the file with private permissions, because SQLite would make it readable for everyone.
-    pub(super) fn create_database_file(&self) -> io::Result<()> {
+    pub(crate) fn create_database_file(&self) -> io::Result<()> {
         self.folder.open_for_append(DATABASE_FILE).map(drop)
     }
 
     /// Hides the state from git. The file also records that the database was created.
-    pub(super) fn write_gitignore(&self) -> io::Result<()> {
+    pub(crate) fn write_gitignore(&self) -> io::Result<()> {
         self.folder.write_gitignore()
     }
 
     /// Returns the path for SQLite, which sqlx requires to be UTF-8. If it is not, returns a path through the open
     /// folder's descriptor.
-    pub(super) fn sqlite_path(&self) -> PathBuf {
+    pub(crate) fn sqlite_path(&self) -> PathBuf {
         match self.path.to_str() {
             Some(_) => self.path.clone(),
             None => Path::new("/proc/self/fd").join(self.folder.as_fd().as_raw_fd().to_string()).join(DATABASE_FILE),

@@ -2,10 +2,10 @@
 use ralph_core::loop_state::LoopState;
 use sqlx::Row;
 
-use super::leases::boot_clock_millis;
-use super::run_insert::settings_checksum;
-use super::statement_batch::SqlValue;
-use super::{Store, StoreError, TaskLease};
+use crate::driver::statement_batch::SqlValue;
+use crate::journal::run_insert::settings_checksum;
+use crate::tasks::leases::boot_clock_millis;
+use crate::{Store, StoreError, TaskLease};
 
 /// A run as its last engine left it.
 #[derive(Debug, Clone, PartialEq)]

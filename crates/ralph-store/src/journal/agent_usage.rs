@@ -1,11 +1,11 @@
 //! The usage per run, agent and model, in a table with narrow rows that statistics can add up quickly.
 use ralph_core::fact::{AttemptResult, IterationStatus};
 
-use super::projections::FactContext;
-use super::statement_batch::{SqlStatement, sql};
+use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::journal::projections::FactContext;
 
 /// Returns the statement that adds a finished attempt. It counts for the agent that the run uses now.
-pub(super) fn add_attempt(
+pub(crate) fn add_attempt(
     context: FactContext<'_>,
     iteration: u32,
     attempt: u32,
@@ -39,7 +39,7 @@ pub(super) fn add_attempt(
 }
 
 /// Returns the statement that counts a rejected claim for the model of the last attempt in its iteration.
-pub(super) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
+pub(crate) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
     sql!(
         "UPDATE shares SET rejected = rejected + 1
          WHERE run = ? AND agent = (SELECT COALESCE(agent_now, agent) FROM runs WHERE id = ?)
@@ -53,7 +53,7 @@ pub(super) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
 }
 
 /// Returns the statement that copies the status of the run into its usage rows.
-pub(super) fn copy_run_status(run: &str) -> SqlStatement {
+pub(crate) fn copy_run_status(run: &str) -> SqlStatement {
     sql!(
         "UPDATE shares SET (status, exit_code) = (SELECT status, exit_code FROM runs WHERE id = ?) WHERE run = ?",
         run,

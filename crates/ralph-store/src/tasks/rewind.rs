@@ -6,9 +6,9 @@ use ralph_core::event::UnixMillis;
 use ralph_core::pipeline::TaskProgress;
 use ralph_core::task::TaskStatus;
 
-use super::leases::{boot_clock_millis, duration_to_millis, read_lease};
-use super::statement_batch::SqlValue;
-use super::{Store, StoreError, TaskLease};
+use crate::driver::statement_batch::SqlValue;
+use crate::tasks::leases::{boot_clock_millis, duration_to_millis, read_lease};
+use crate::{Store, StoreError, TaskLease};
 
 impl Store {
     /// Leases a task, whatever its status is. Returns `None` if another process holds the lease.

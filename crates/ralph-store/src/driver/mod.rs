@@ -1,0 +1,2 @@
+//! How statements reach the database.
+pub(crate) mod statement_batch;

@@ -1,7 +1,7 @@
 //! The usage per run, agent and model, in a table with narrow rows that statistics can add up quickly.
 use ralph_core::fact::{AttemptResult, IterationStatus};
 
-use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::driver::statement::{SqlStatement, sql};
 use crate::journal::projections::FactContext;
 
 /// Returns the statement that adds a finished attempt. It counts for the agent that the run uses now.
@@ -15,9 +15,9 @@ pub(crate) fn add_attempt(
     sql!(
         "INSERT INTO shares (run, agent, model, started_at, status, iterations, last_iteration, worked_ms, unpriced,
             input_tokens, output_tokens, cost_micros)
-         SELECT r.id, COALESCE(r.agent_now, r.agent), ?, r.started_at, r.status, 1, a.iteration,
-            MAX(0, ? - a.started_at), ?, ?, ?, ?
-         FROM runs r JOIN attempts a ON a.run = r.id WHERE r.id = ? AND a.iteration = ? AND a.number = ?
+         SELECT r.id, COALESCE(r.agent_now, r.agent), $1, r.started_at, r.status, 1, a.iteration,
+            MAX(0, $2 - a.started_at), $3, $4, $5, $6
+         FROM runs r JOIN attempts a ON a.run = r.id WHERE r.id = $7 AND a.iteration = $8 AND a.number = $9
          ON CONFLICT (run, agent, model) DO UPDATE SET
             iterations = iterations + (last_iteration <> excluded.last_iteration),
             last_iteration = excluded.last_iteration,
@@ -42,11 +42,9 @@ pub(crate) fn add_attempt(
 pub(crate) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
     sql!(
         "UPDATE shares SET rejected = rejected + 1
-         WHERE run = ? AND agent = (SELECT COALESCE(agent_now, agent) FROM runs WHERE id = ?)
-            AND model = (SELECT COALESCE(model, '') FROM attempts WHERE run = ? AND iteration = ?
+         WHERE run = $1 AND agent = (SELECT COALESCE(agent_now, agent) FROM runs WHERE id = $1)
+            AND model = (SELECT COALESCE(model, '') FROM attempts WHERE run = $1 AND iteration = $2
                 ORDER BY number DESC LIMIT 1)",
-        run,
-        run,
         run,
         iteration
     )
@@ -55,8 +53,7 @@ pub(crate) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
 /// Returns the statement that copies the status of the run into its usage rows.
 pub(crate) fn copy_run_status(run: &str) -> SqlStatement {
     sql!(
-        "UPDATE shares SET (status, exit_code) = (SELECT status, exit_code FROM runs WHERE id = ?) WHERE run = ?",
-        run,
+        "UPDATE shares SET (status, exit_code) = (SELECT status, exit_code FROM runs WHERE id = $1) WHERE run = $1",
         run
     )
 }

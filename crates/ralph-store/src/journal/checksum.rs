@@ -1,6 +1,7 @@
 //! Checksums of stored values (64-bit FNV-1a). They detect accidental changes, not tampering.
 //! By hand because the algorithm has five lines and its result is stored, so it must never change.
 
+use crate::driver::DriverError;
 /// One value in a checksum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChecksumPart<'a> {
@@ -26,10 +27,10 @@ fn hash_bytes(state: u64, bytes: &[u8]) -> u64 {
 }
 
 /// Compares the checksum of the values that were read with the stored one, if there is one.
-pub(crate) fn verify_checksum(stored: Option<i64>, found: i64, subject: &str) -> Result<(), sqlx::Error> {
+pub(crate) fn verify_checksum(stored: Option<i64>, found: i64, subject: &str) -> Result<(), DriverError> {
     match stored {
         Some(stored) if stored != found => {
-            Err(sqlx::Error::Decode(format!("{subject} does not match its checksum").into()))
+            Err(DriverError::unreadable_value(format!("{subject} does not match its checksum")))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! The journal of each run, and the projections that change in the same transaction.
 pub(crate) mod agent_usage;
 pub(crate) mod checksum;
+pub(crate) mod event_rows;
 pub(crate) mod projections;
 pub mod receipt_file;
 pub(crate) mod record_step;

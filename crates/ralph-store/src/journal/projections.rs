@@ -5,7 +5,7 @@ use ralph_core::evidence::{CheckEvidence, Verdict, sum_judge_spend};
 use ralph_core::fact::{AttemptResult, ClaimFact, Fact};
 use ralph_core::outcome::RunEnd;
 
-use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::driver::statement::{SqlStatement, sql};
 use crate::journal::agent_usage;
 use crate::journal::receipt_file::canonical_json;
 use crate::journal::verdict_rows;
@@ -32,7 +32,7 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         | Fact::RunGuided { .. }
         | Fact::StopRequested { .. } => vec![],
         Fact::AgentChanged { agent, .. } => {
-            vec![sql!("UPDATE runs SET agent_now = ? WHERE id = ?", agent.as_str(), run)]
+            vec![sql!("UPDATE runs SET agent_now = $1 WHERE id = $2", agent.as_str(), run)]
         }
         Fact::RunResumed { iteration, .. } => project_run_resumed(context, *iteration),
         Fact::IterationStarted { iteration } => project_iteration_started(context, *iteration),
@@ -45,14 +45,14 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
             project_verdict(run, *iteration, *verdict, reason, checks)
         }
         Fact::IterationEnded { iteration, status, duration_ms } => vec![sql!(
-            "UPDATE iterations SET status = ?, duration_ms = ? WHERE run = ? AND number = ?",
+            "UPDATE iterations SET status = $1, duration_ms = $2 WHERE run = $3 AND number = $4",
             status.as_str(),
             *duration_ms,
             run,
             *iteration
         )],
         Fact::Receipt { receipt, sha256 } => vec![sql!(
-            "INSERT OR REPLACE INTO receipts (run, at, verified, sha256, body) VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO receipts (run, at, verified, sha256, body) VALUES ($1, $2, $3, $4, $5)",
             run,
             context.at.0,
             i64::from(receipt.findings.is_verified),
@@ -68,7 +68,7 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
 
 fn project_claim(run: &str, iteration: u32, claim: &ClaimFact) -> Vec<SqlStatement> {
     let mut statements = vec![sql!(
-        "UPDATE iterations SET claimed = ?, claim_why = ? WHERE run = ? AND number = ?",
+        "UPDATE iterations SET claimed = $1, claim_why = $2 WHERE run = $3 AND number = $4",
         i64::from(claim.claimed),
         claim.why.as_str(),
         run,
@@ -88,7 +88,7 @@ fn project_verdict(
     checks: &[CheckEvidence],
 ) -> Vec<SqlStatement> {
     let mut statements = vec![sql!(
-        "UPDATE iterations SET verdict = ?, verdict_why = ? WHERE run = ? AND number = ?",
+        "UPDATE iterations SET verdict = $1, verdict_why = $2 WHERE run = $3 AND number = $4",
         verdict.as_str(),
         reason,
         run,
@@ -106,7 +106,7 @@ fn project_verdict(
 
 fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatement> {
     let finished = sql!(
-        "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
+        "UPDATE runs SET status = $1, reason = $2, exit_code = $3, ended_at = $4 WHERE id = $5",
         end.outcome.as_str(),
         end.reason.as_str(),
         u32::from(end.exit_code),
@@ -119,12 +119,11 @@ fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatem
 /// Resets the run and its iteration to `running`.
 fn project_run_resumed(context: FactContext<'_>, iteration: u32) -> Vec<SqlStatement> {
     let run = context.run;
-    let [task] = task_changes::resume_stage(run, context.at);
     vec![
-        task,
-        sql!("UPDATE runs SET status = 'running', reason = NULL, exit_code = NULL, ended_at = NULL WHERE id = ?", run),
+        task_changes::resume_stage(run, context.at),
+        sql!("UPDATE runs SET status = 'running', reason = NULL, exit_code = NULL, ended_at = NULL WHERE id = $1", run),
         sql!(
-            "UPDATE iterations SET status = 'running', duration_ms = NULL WHERE run = ? AND number = ?",
+            "UPDATE iterations SET status = 'running', duration_ms = NULL WHERE run = $1 AND number = $2",
             run,
             iteration
         ),
@@ -135,25 +134,25 @@ fn project_run_resumed(context: FactContext<'_>, iteration: u32) -> Vec<SqlState
 fn project_iteration_started(context: FactContext<'_>, iteration: u32) -> Vec<SqlStatement> {
     vec![
         sql!(
-            "INSERT INTO iterations (run, number, status, started_at) VALUES (?, ?, 'running', ?)",
+            "INSERT INTO iterations (run, number, status, started_at) VALUES ($1, $2, 'running', $3)",
             context.run,
             iteration,
             context.at.0
         ),
-        sql!("UPDATE runs SET iterations = ? WHERE id = ?", iteration, context.run),
+        sql!("UPDATE runs SET iterations = $1 WHERE id = $2", iteration, context.run),
     ]
 }
 
 fn project_attempt_started(context: FactContext<'_>, iteration: u32, attempt: u32) -> Vec<SqlStatement> {
     vec![
         sql!(
-            "INSERT INTO attempts (run, iteration, number, status, started_at) VALUES (?, ?, ?, 'running', ?)",
+            "INSERT INTO attempts (run, iteration, number, status, started_at) VALUES ($1, $2, $3, 'running', $4)",
             context.run,
             iteration,
             attempt,
             context.at.0
         ),
-        sql!("UPDATE iterations SET attempts = ? WHERE run = ? AND number = ?", attempt, context.run, iteration),
+        sql!("UPDATE iterations SET attempts = $1 WHERE run = $2 AND number = $3", attempt, context.run, iteration),
     ]
 }
 
@@ -164,8 +163,8 @@ fn project_attempt_ended(
     result: &AttemptResult,
 ) -> Vec<SqlStatement> {
     let ended = sql!(
-        "UPDATE attempts SET status = ?, ended_at = ?, failure = ?, session = ?, model = ?, killed = ?, leaked = ?
-         WHERE run = ? AND iteration = ? AND number = ?",
+        "UPDATE attempts SET status = $1, ended_at = $2, failure = $3, session = $4, model = $5, killed = $6, leaked = $7
+         WHERE run = $8 AND iteration = $9 AND number = $10",
         result.status.as_str(),
         context.at.0,
         result.failure.as_deref(),
@@ -186,16 +185,16 @@ fn project_attempt_ended(
 
 fn count_rejected_claim(run: &str, iteration: u32) -> [SqlStatement; 2] {
     [
-        sql!("UPDATE runs SET rejected = rejected + 1 WHERE id = ?", run),
+        sql!("UPDATE runs SET rejected = rejected + 1 WHERE id = $1", run),
         agent_usage::count_rejected_claim(run, iteration),
     ]
 }
 
 /// Adds the spend of judges, whose cost is also counted separately.
 fn add_judge_spend(run: &str, iteration: u32, spend: ModelSpend) -> Vec<SqlStatement> {
-    let judge_share = spend
-        .cost_micros
-        .map(|micros| sql!("UPDATE runs SET judges_micros = COALESCE(judges_micros, 0) + ? WHERE id = ?", micros, run));
+    let judge_share = spend.cost_micros.map(|micros| {
+        sql!("UPDATE runs SET judges_micros = COALESCE(judges_micros, 0) + $1 WHERE id = $2", micros, run)
+    });
     add_spend(run, iteration, spend).into_iter().chain(judge_share).collect()
 }
 
@@ -205,30 +204,24 @@ fn add_spend(run: &str, iteration: u32, spend: ModelSpend) -> [SqlStatement; 2] 
     [
         sql!(
             "UPDATE iterations SET
-                input_tokens = CASE WHEN ? IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + ? END,
-                output_tokens = CASE WHEN ? IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + ? END,
-                cost_micros = CASE WHEN ? IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + ? END
-             WHERE run = ? AND number = ?",
-            input,
+                input_tokens = CASE WHEN $1 IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + $1 END,
+                output_tokens = CASE WHEN $2 IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + $2 END,
+                cost_micros = CASE WHEN $3 IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + $3 END
+             WHERE run = $4 AND number = $5",
             input,
             output,
-            output,
-            cost,
             cost,
             run,
             iteration
         ),
         sql!(
             "UPDATE runs SET
-                input_tokens = CASE WHEN ? IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + ? END,
-                output_tokens = CASE WHEN ? IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + ? END,
-                cost_micros = CASE WHEN ? IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + ? END
-             WHERE id = ?",
-            input,
+                input_tokens = CASE WHEN $1 IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + $1 END,
+                output_tokens = CASE WHEN $2 IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + $2 END,
+                cost_micros = CASE WHEN $3 IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + $3 END
+             WHERE id = $4",
             input,
             output,
-            output,
-            cost,
             cost,
             run
         ),

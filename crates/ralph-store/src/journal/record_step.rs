@@ -3,15 +3,17 @@ use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use ralph_core::task::Role;
-use sqlx::Row;
 
 use crate::control_commands::{CommandAnswer, GuidanceForNextStage, mark_command_taken};
-use crate::driver::statement_batch::{JournalRow, SqlStatement, SqlValue, execute_in_one_trip, insert_events, sql};
+use crate::driver::DriverError;
+use crate::driver::statement::{SqlStatement, SqlValue, sql};
+use crate::journal::event_rows::{JournalRow, insert_events};
 use crate::journal::projections::{FactContext, project_fact};
 use crate::journal::run_insert::{RunHeaderRow, RunOwnership, RunTotals, loop_checksum};
-use crate::queries::runs::DATABASE_ID_SQL;
-use crate::tasks::task_changes::begin_stage;
-use crate::{LastWrite, Store, StoreError};
+use crate::sqlite::file_guard::WrittenStep;
+use crate::store::{FencedWrite, execute_fenced};
+use crate::tasks::task_changes::{begin_stage, hold_task};
+use crate::{Store, StoreError};
 
 /// The fields of a new run, stored together with its first step.
 pub struct NewRun<'a> {
@@ -61,8 +63,8 @@ impl StepRecord<'_> {
         self.first_seq - 1 + i64::try_from(self.facts.len()).unwrap_or(i64::MAX)
     }
 
-    fn to_last_write(&self, state: &SqlValue) -> LastWrite {
-        LastWrite { run: self.run.to_owned(), fence: self.fence, loop_json: state.as_stored_text().to_owned() }
+    fn to_written_step(&self, state: &SqlValue) -> WrittenStep {
+        WrittenStep { run: self.run.to_owned(), fence: self.fence, loop_json: state.as_stored_text().to_owned() }
     }
 }
 
@@ -86,34 +88,28 @@ impl Store {
             statements.extend(begin_stage(first.run, stage, first.at));
         }
         self.append_journal(first, &mut statements)?;
-        let _write_guard = self.write_lock.lock().await;
-        match (self.write_statements(statements).await, run.stage) {
-            (Ok(()), _) => {
-                self.remember_write(first.to_last_write(&state));
-                Ok(())
+        let fence = run.stage.map(hold_task);
+        let written = self.write_step(fence, statements, first.to_written_step(&state)).await?;
+        match (written, run.stage) {
+            (FencedWrite::Refused, Some(NewStage { task, lease_fence: Some(_), .. })) => {
+                Err(StoreError::LeaseLost { task: task.to_owned() })
             }
-            (Err(error), Some(stage)) if is_lease_violation(&error) => Err(match stage.lease_fence {
-                Some(_) => self.lease_lost_error(stage.task),
-                None => StoreError::LeaseTaken { task: stage.task.to_owned() },
-            }),
-            (Err(source), _) => Err(self.to_store_error(source)),
+            (FencedWrite::Refused, Some(NewStage { task, lease_fence: None, .. })) => {
+                Err(StoreError::LeaseTaken { task: task.to_owned() })
+            }
+            (FencedWrite::Written | FencedWrite::Refused, _) => Ok(()),
         }
     }
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record_step(&self, step: &StepRecord<'_>) -> Result<(), StoreError> {
-        let _write_guard = self.write_lock.lock().await;
-        self.ensure_unmodified().await?;
         let state = SqlValue::from(self.to_json(step.state)?.as_str());
-        let mut statements = vec![fenced_loop_update(step, &state)];
+        let mut statements = Vec::new();
         self.append_journal(step, &mut statements)?;
-        match self.write_statements(statements).await {
-            Ok(()) => {
-                self.remember_write(step.to_last_write(&state));
-                Ok(())
-            }
-            Err(error) if is_fence_violation(&error) => Err(self.taken_over_error(step.run).await),
-            Err(source) => Err(self.to_store_error(source)),
+        let fence = fenced_loop_update(step, &state);
+        match self.write_step(Some(fence), statements, step.to_written_step(&state)).await? {
+            FencedWrite::Written => Ok(()),
+            FencedWrite::Refused => Err(self.taken_over_error(step.run).await),
         }
     }
 
@@ -134,50 +130,104 @@ impl Store {
         Ok(())
     }
 
-    /// Runs the statements. With the first write, also reads the id of the database.
-    async fn write_statements(&self, statements: Vec<SqlStatement>) -> Result<(), sqlx::Error> {
+    /// Writes a step in one transaction, unless its fence refuses it.
+    async fn write_step(
+        &self,
+        fence: Option<SqlStatement>,
+        statements: Vec<SqlStatement>,
+        step: WrittenStep,
+    ) -> Result<FencedWrite, StoreError> {
+        let _write_guard = self.begin_guarded_write().await?;
+        let written = self.write_step_unguarded(fence, statements, step).await;
+        written.map_err(|source| self.to_store_error(source))
+    }
+
+    async fn write_step_unguarded(
+        &self,
+        fence: Option<SqlStatement>,
+        statements: Vec<SqlStatement>,
+        step: WrittenStep,
+    ) -> Result<FencedWrite, DriverError> {
         let mut connection = self.connection.lock().await;
-        if self.database_id.get().is_some() {
-            return execute_in_one_trip(&mut connection, statements, None).await.map(drop);
+        let mut transaction = connection.begin_write().await?;
+        if execute_fenced(&mut transaction, fence, statements).await? == FencedWrite::Refused {
+            return Ok(FencedWrite::Refused);
         }
-        let rows = execute_in_one_trip(&mut connection, statements, Some(DATABASE_ID_SQL)).await?;
-        let found = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
-        self.database_id.get_or_init(|| found.concat());
-        Ok(())
+        let identity = self.guard.identify(&mut transaction).await?;
+        transaction.commit().await?;
+        self.guard.watch_step(step, identity);
+        Ok(FencedWrite::Written)
     }
 
     async fn taken_over_error(&self, run: &str) -> StoreError {
         let owner = self.run_owner(run).await.ok().flatten();
         StoreError::TakenOver { run: run.to_owned(), owner }
     }
-
-    pub(crate) fn to_json(&self, value: &impl serde::Serialize) -> Result<String, StoreError> {
-        serde_json::to_string(value)
-            .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
-    }
 }
 
-/// Returns the statement that stores the loop. If another engine has taken over the run, the fence differs and the
-/// column becomes NULL, which violates its constraint: the whole step fails.
+/// Returns the statement that stores the loop. It changes no row if another engine has taken over the run, which raised
+/// the fence.
 fn fenced_loop_update(step: &StepRecord<'_>, state: &SqlValue) -> SqlStatement {
     let (facts, totals) = (step.fact_count_after(), RunTotals::from(step.state));
     sql!(
-        "UPDATE runs SET loop = ?, facts = ?, loop_sum = ?, worked_ms = ?, unpriced = ?,
-            fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
+        "UPDATE runs SET loop = $1, facts = $2, loop_sum = $3, worked_ms = $4, unpriced = $5
+         WHERE id = $6 AND fence = $7",
         state.clone(),
         facts,
         loop_checksum(state.as_stored_text(), facts),
         totals.worked_ms,
         totals.unpriced,
-        step.fence,
-        step.run
+        step.run,
+        step.fence
     )
 }
 
-fn is_lease_violation(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.message().contains("tasks.fence"))
-}
+#[cfg(test)]
+mod tests {
+    use ralph_core::task::{Approval, Task, TaskStatus};
 
-fn is_fence_violation(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.message().contains("runs.fence"))
+    use super::*;
+    use crate::test_run::TestRun;
+    use crate::{OpenMode, TakeoverGuard, TaskChange};
+
+    async fn open(folder: &tempfile::TempDir) -> Store {
+        Store::open(folder.path(), OpenMode::Create).await.unwrap().unwrap()
+    }
+
+    // spec: L13
+    // fault: 94
+    #[tokio::test]
+    async fn a_step_with_an_old_fence_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder).await;
+        TestRun::new("run").insert(&store).await.unwrap();
+        let taken = store.take_over_run("run", "{\"pid\":7}", "{}", TakeoverGuard::Unguarded).await.unwrap();
+        let refused = TestRun::new("run").at_step(2).record(&store).await;
+        assert!(
+            matches!(&refused, Err(StoreError::TakenOver { owner: Some(owner), .. }) if owner.contains('7')),
+            "{refused:?}"
+        );
+        assert_eq!(store.load_run("run").await.unwrap(), taken, "the loop and the fence are those of the takeover");
+        assert_eq!(store.events_after("run", 0, 10).await.unwrap().len(), 1);
+        assert_eq!(store.iterations_of_run("run").await.unwrap().len(), 1);
+    }
+
+    // fault: 94
+    #[tokio::test]
+    async fn a_stage_begins_only_with_the_lease_of_its_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder).await;
+        let task = Task { id: "t".to_owned(), title: "T".to_owned(), status: TaskStatus::Todo, ..Task::default() };
+        let add = TaskChange::Add { task, metadata: "{}".to_owned(), approval: Approval::Granted };
+        store.change_tasks(UnixMillis(0), |_| Ok::<_, StoreError>(vec![add])).await.unwrap();
+        let lease = store.lease_task("t", "{}", std::time::Duration::from_secs(600)).await.unwrap().unwrap();
+        let stage = |lease_fence| NewStage { task: "t", role: &Role::Coder, lease_fence };
+        let stale = TestRun::new("stale").with_stage(stage(Some(lease.fence - 1))).insert(&store).await;
+        assert!(matches!(stale, Err(StoreError::LeaseLost { .. })), "{stale:?}");
+        let manual = TestRun::new("manual").with_stage(stage(None)).insert(&store).await;
+        assert!(matches!(manual, Err(StoreError::LeaseTaken { .. })), "{manual:?}");
+        assert!(store.recent_runs(10).await.unwrap().is_empty(), "nothing was written");
+        TestRun::new("held").with_stage(stage(Some(lease.fence))).insert(&store).await.unwrap();
+        assert_eq!(store.recent_runs(10).await.unwrap().len(), 1);
+    }
 }

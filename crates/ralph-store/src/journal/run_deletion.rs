@@ -1,8 +1,8 @@
 //! Lists runs by their last activity, and deletes runs.
 use ralph_core::event::UnixMillis;
-use sqlx::Row;
 
-use crate::driver::statement_batch::{execute_many, sql};
+use crate::driver::DatabaseRow;
+use crate::driver::statement::sql;
 use crate::{Store, StoreError};
 
 /// The last activity of a run.
@@ -20,29 +20,28 @@ impl Store {
         let sql = "SELECT id, CASE WHEN status = 'running' THEN owner END AS driver,
                 COALESCE(ended_at, (SELECT MAX(at) FROM events WHERE run = runs.id), started_at) AS last
              FROM runs ORDER BY started_at DESC, id DESC";
-        let read = |row: &sqlx::sqlite::SqliteRow| {
+        let read = |row: &DatabaseRow| {
             Ok(RunActivity {
-                id: row.try_get("id")?,
-                owner_json: row.try_get("driver")?,
-                last_active_at: UnixMillis(row.try_get("last")?),
+                id: row.get("id")?,
+                owner_json: row.get("driver")?,
+                last_active_at: UnixMillis(row.get("last")?),
             })
         };
-        self.fetch_rows(sqlx::query(sql), read).await
+        self.rows(sql!(sql), read).await
     }
 
     /// Deletes a run with its journal and projections, all or nothing.
     pub async fn delete_run(&self, run: &str) -> Result<(), StoreError> {
         let statements = vec![
-            sql!("DELETE FROM events WHERE run = ?", run),
-            sql!("DELETE FROM receipts WHERE run = ?", run),
-            sql!("DELETE FROM shares WHERE run = ?", run),
-            sql!("DELETE FROM verdicts WHERE run = ?", run),
-            sql!("DELETE FROM attempts WHERE run = ?", run),
-            sql!("DELETE FROM iterations WHERE run = ?", run),
-            sql!("DELETE FROM orders WHERE run = ?", run),
-            sql!("DELETE FROM runs WHERE id = ?", run),
+            sql!("DELETE FROM events WHERE run = $1", run),
+            sql!("DELETE FROM receipts WHERE run = $1", run),
+            sql!("DELETE FROM shares WHERE run = $1", run),
+            sql!("DELETE FROM verdicts WHERE run = $1", run),
+            sql!("DELETE FROM attempts WHERE run = $1", run),
+            sql!("DELETE FROM iterations WHERE run = $1", run),
+            sql!("DELETE FROM orders WHERE run = $1", run),
+            sql!("DELETE FROM runs WHERE id = $1", run),
         ];
-        let mut connection = self.connection.lock().await;
-        execute_many(&mut connection, statements).await.map_err(|source| self.to_store_error(source))
+        self.execute_all(statements).await
     }
 }

@@ -1,7 +1,8 @@
 //! The statement that inserts a run, and the checksums of its row.
+use crate::driver::DriverError;
 use ralph_core::loop_state::LoopState;
 
-use crate::driver::statement_batch::{SqlStatement, SqlValue, sql};
+use crate::driver::statement::{SqlStatement, SqlValue, sql};
 use crate::journal::checksum::ChecksumPart::{Number, Text};
 use crate::journal::checksum::{checksum, verify_checksum};
 
@@ -70,7 +71,7 @@ impl RunHeaderRow<'_> {
             "INSERT INTO runs
                 (id, kind, status, agent, promise, max_iterations, started_at, settings, sum, settings_sum,
                  loop, facts, loop_sum, fence, owner, worked_ms, unpriced)
-             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
             self.id,
             kind,
             agent,
@@ -91,7 +92,7 @@ impl RunHeaderRow<'_> {
     }
 
     /// Compares the row with its two stored checksums.
-    pub(crate) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), sqlx::Error> {
+    pub(crate) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), DriverError> {
         verify_checksum(stored, self.checksum(), "the header of a run")?;
         verify_checksum(settings, settings_checksum(self.settings), "the settings of a run")
     }

@@ -1,8 +1,7 @@
 //! Takes over a run from an engine that is dead or must not write any more.
 use ralph_core::loop_state::LoopState;
-use sqlx::Row;
 
-use crate::driver::statement_batch::SqlValue;
+use crate::driver::statement::{SqlValue, sql};
 use crate::journal::run_insert::settings_checksum;
 use crate::tasks::leases::boot_clock_millis;
 use crate::{Store, StoreError, TaskLease};
@@ -61,20 +60,23 @@ impl Store {
         settings: &str,
         guard: TakeoverGuard<'_>,
     ) -> Result<StoredRun, StoreError> {
-        let write_guard = self.write_lock.lock().await;
-        self.ensure_unmodified().await?;
+        let settings = SqlValue::from(settings);
+        let settings_sum = settings_checksum(settings.as_stored_text());
         // One statement, so that concurrent takeovers get different fences.
-        let sql = "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
+        let statement = sql!(
+            "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
                 AND CASE WHEN $6 IS NULL THEN NOT EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND lease_until >= $7)
                     ELSE EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND fence = $6) END
-            RETURNING fence";
-        let settings = SqlValue::from(settings);
-        let query = sqlx::query(sql).bind(owner.to_owned()).bind(settings.as_stored_text().to_owned());
-        let query = query.bind(settings_checksum(settings.as_stored_text())).bind(run.to_owned());
-        let query = query.bind(guard.task_id().map(str::to_owned)).bind(guard.lease_fence()).bind(boot_clock_millis());
-        let new_fence = self.fetch_rows(query, |row| row.try_get(0)).await?.pop();
-        self.refresh_file_stamps();
-        drop(write_guard);
+            RETURNING fence",
+            SqlValue::verbatim(owner),
+            settings,
+            settings_sum,
+            SqlValue::verbatim(run),
+            guard.task_id().map(SqlValue::verbatim),
+            guard.lease_fence(),
+            boot_clock_millis()
+        );
+        let new_fence = self.execute_returning(statement, |row| row.get("fence")).await?.pop();
         let fence = new_fence.ok_or_else(|| match guard {
             TakeoverGuard::HoldsLease(lease) => self.lease_lost_error(&lease.task_id),
             TakeoverGuard::TaskUnleased { task } => StoreError::LeaseTaken { task: task.to_owned() },
@@ -85,11 +87,7 @@ impl Store {
 
     /// Returns the current or last owner of a run, as JSON.
     pub async fn run_owner(&self, run: &str) -> Result<Option<String>, StoreError> {
-        let query = sqlx::query("SELECT owner FROM runs WHERE id = $1").bind(run.to_owned());
-        Ok(self.fetch_rows(query, |row| row.try_get(0)).await?.pop().flatten())
-    }
-
-    fn unreadable_error(&self, detail: String) -> StoreError {
-        StoreError::Unreadable { path: self.path.clone(), what: detail }
+        let statement = sql!("SELECT owner FROM runs WHERE id = $1", SqlValue::verbatim(run));
+        Ok(self.row(statement, |row| row.get("owner")).await?.flatten())
     }
 }

@@ -5,7 +5,8 @@ use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::statement_batch::{self, JournalRow, SqlStatement};
+use crate::driver::statement::SqlStatement;
+use crate::journal::event_rows::{JournalRow, insert_events};
 use crate::journal::projections::{FactContext, project_fact};
 use crate::journal::run_insert::{RunHeaderRow, RunOwnership, RunTotals};
 use crate::tasks::task_changes::{TaskStage, assign_run_to_task};
@@ -74,25 +75,18 @@ impl Store {
         for imported in facts {
             let body = self.to_json(&imported.fact)?;
             let context = FactContext { run: &header.id, at: imported.at };
-            statements.push(statement_batch::insert_events(&[JournalRow {
-                context,
-                seq: imported.seq,
-                fact: &imported.fact,
-                body,
-            }]));
+            statements.push(insert_events(&[JournalRow { context, seq: imported.seq, fact: &imported.fact, body }]));
             statements.extend(project_fact(context, &imported.fact));
         }
         // After the facts, so that none of them changes the status of a task in this project.
         if let (Some(task), Some(role)) = (&header.task, &header.role) {
             statements.push(assign_run_to_task(&header.id, task, role));
         }
-        let mut connection = self.connection.lock().await;
-        statement_batch::execute_many(&mut connection, statements).await.map_err(|source| self.to_store_error(source))
+        self.execute_all(statements).await
     }
 
     fn parse_json(&self, text: &str) -> Result<serde_json::Value, StoreError> {
-        serde_json::from_str(text)
-            .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
+        serde_json::from_str(text).map_err(|error| self.unreadable_error(error.to_string()))
     }
 }
 

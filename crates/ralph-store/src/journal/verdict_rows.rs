@@ -1,7 +1,7 @@
 //! The rows for the evidence of a claim: each criterion, followed by its stages.
 use ralph_core::evidence::CheckEvidence;
 
-use crate::driver::statement_batch::{SqlStatement, sql};
+use crate::driver::statement::{SqlStatement, sql};
 
 /// Returns the statements that store the evidence of a claim.
 pub(crate) fn insert_checks(run: &str, iteration: u32, checks: &[CheckEvidence]) -> Vec<SqlStatement> {
@@ -31,7 +31,7 @@ fn insert_check(run: &str, iteration: u32, position: u64, outline_number: &str, 
     sql!(
         "INSERT INTO verdicts (run, iteration, position, place, method, name, command, verdict, reason, exit_code,
             duration_ms, log, required, tries, cached, digest, judgement)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         run,
         iteration,
         position,

@@ -1,7 +1,6 @@
 //! The rows of runs, iterations, attempts, checks and receipts as they are read from the database.
+use crate::driver::{DatabaseRow, DriverError};
 use ralph_core::outcome::{Outcome, RunEnd};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::journal::run_insert::RunHeaderRow;
 
@@ -32,27 +31,27 @@ impl RunRow {
     pub(crate) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
         iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
 
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         let run = Self {
-            id: row.try_get("id")?,
-            kind: row.try_get("kind")?,
-            task: row.try_get("task")?,
-            role: row.try_get("role")?,
-            status: row.try_get("status")?,
-            reason: row.try_get("reason")?,
-            exit_code: row.try_get("exit_code")?,
-            agent: row.try_get("agent")?,
-            promise: row.try_get("promise")?,
-            max_iterations: row.try_get("max_iterations")?,
-            iterations: row.try_get("iterations")?,
-            started_at: row.try_get("started_at")?,
-            ended_at: row.try_get("ended_at")?,
-            input_tokens: row.try_get("input_tokens")?,
-            output_tokens: row.try_get("output_tokens")?,
-            cost_micros: row.try_get("cost_micros")?,
-            settings: row.try_get("settings")?,
+            id: row.get("id")?,
+            kind: row.get("kind")?,
+            task: row.get("task")?,
+            role: row.get("role")?,
+            status: row.get("status")?,
+            reason: row.get("reason")?,
+            exit_code: row.get("exit_code")?,
+            agent: row.get("agent")?,
+            promise: row.get("promise")?,
+            max_iterations: row.get("max_iterations")?,
+            iterations: row.get("iterations")?,
+            started_at: row.get("started_at")?,
+            ended_at: row.get("ended_at")?,
+            input_tokens: row.get("input_tokens")?,
+            output_tokens: row.get("output_tokens")?,
+            cost_micros: row.get("cost_micros")?,
+            settings: row.get("settings")?,
         };
-        run.to_header().verify_checksums(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
+        run.to_header().verify_checksums(row.get("sum")?, row.get("settings_sum")?).map(|()| run)
     }
 
     /// Returns how the run ended, or `None` if it has not.
@@ -94,20 +93,20 @@ pub struct IterationRow {
 }
 
 impl IterationRow {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         Ok(Self {
-            number: row.try_get("number")?,
-            status: row.try_get("status")?,
-            started_at: row.try_get("started_at")?,
-            duration_ms: row.try_get("duration_ms")?,
-            attempts: row.try_get("attempts")?,
-            claimed: row.try_get::<Option<i64>, _>("claimed")?.map(|claimed| claimed != 0),
-            claim_reason: row.try_get("claim_why")?,
-            verdict: row.try_get("verdict")?,
-            verdict_reason: row.try_get("verdict_why")?,
-            input_tokens: row.try_get("input_tokens")?,
-            output_tokens: row.try_get("output_tokens")?,
-            cost_micros: row.try_get("cost_micros")?,
+            number: row.get("number")?,
+            status: row.get("status")?,
+            started_at: row.get("started_at")?,
+            duration_ms: row.get("duration_ms")?,
+            attempts: row.get("attempts")?,
+            claimed: row.get::<Option<i64>>("claimed")?.map(|claimed| claimed != 0),
+            claim_reason: row.get("claim_why")?,
+            verdict: row.get("verdict")?,
+            verdict_reason: row.get("verdict_why")?,
+            input_tokens: row.get("input_tokens")?,
+            output_tokens: row.get("output_tokens")?,
+            cost_micros: row.get("cost_micros")?,
         })
     }
 }
@@ -125,16 +124,16 @@ pub struct AttemptRow {
 }
 
 impl AttemptRow {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         Ok(Self {
-            iteration: row.try_get("iteration")?,
-            number: row.try_get("number")?,
-            status: row.try_get("status")?,
-            failure: row.try_get("failure")?,
-            session: row.try_get("session")?,
-            model: row.try_get("model")?,
-            killed: row.try_get("killed")?,
-            leaked: row.try_get("leaked")?,
+            iteration: row.get("iteration")?,
+            number: row.get("number")?,
+            status: row.get("status")?,
+            failure: row.get("failure")?,
+            session: row.get("session")?,
+            model: row.get("model")?,
+            killed: row.get("killed")?,
+            leaked: row.get("leaked")?,
         })
     }
 }
@@ -171,35 +170,35 @@ pub struct ReceiptRow {
 }
 
 impl ReceiptRow {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self { verified: read_flag(row, "verified")?, sha256: row.try_get("sha256")?, body: row.try_get("body")? })
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
+        Ok(Self { verified: read_flag(row, "verified")?, sha256: row.get("sha256")?, body: row.get("body")? })
     }
 }
 
-fn read_flag(row: &SqliteRow, column: &str) -> Result<bool, sqlx::Error> {
-    row.try_get::<i64, _>(column).map(|value| value != 0)
+fn read_flag(row: &DatabaseRow, column: &str) -> Result<bool, DriverError> {
+    row.get::<i64>(column).map(|value| value != 0)
 }
 
 impl CheckRow {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        let position: i64 = row.try_get("position")?;
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
+        let position: i64 = row.get("position")?;
         Ok(Self {
-            iteration: row.try_get("iteration")?,
+            iteration: row.get("iteration")?,
             position,
-            outline_number: row.try_get::<Option<_>, _>("place")?.unwrap_or_else(|| position.to_string()),
-            method: row.try_get("method")?,
-            name: row.try_get("name")?,
-            command: row.try_get("command")?,
-            verdict: row.try_get("verdict")?,
-            reason: row.try_get("reason")?,
-            exit_code: row.try_get("exit_code")?,
-            duration_ms: row.try_get("duration_ms")?,
-            log_file: row.try_get("log")?,
+            outline_number: row.get::<Option<_>>("place")?.unwrap_or_else(|| position.to_string()),
+            method: row.get("method")?,
+            name: row.get("name")?,
+            command: row.get("command")?,
+            verdict: row.get("verdict")?,
+            reason: row.get("reason")?,
+            exit_code: row.get("exit_code")?,
+            duration_ms: row.get("duration_ms")?,
+            log_file: row.get("log")?,
             required: read_flag(row, "required")?,
-            tries: row.try_get("tries")?,
+            tries: row.get("tries")?,
             cached: read_flag(row, "cached")?,
-            output_digest: row.try_get("digest")?,
-            judgement: row.try_get("judgement")?,
+            output_digest: row.get("digest")?,
+            judgement: row.get("judgement")?,
         })
     }
 }

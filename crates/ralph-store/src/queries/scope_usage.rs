@@ -1,9 +1,9 @@
 //! The usage of all runs of a task or a spec.
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{BudgetScope, BudgetUsage};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row};
 
+use crate::driver::statement::{SqlValue, sql};
+use crate::driver::{DatabaseRow, DriverError};
 use crate::{Store, StoreError};
 
 /// A run with iterations but without a cost counts as unpriced.
@@ -22,14 +22,15 @@ impl Store {
             BudgetScope::Spec(id) => (FROM_RUNS_OF_SPEC, id),
             BudgetScope::Worker => return Ok(BudgetUsage::default()),
         };
-        let query = sqlx::query(AssertSqlSafe(format!("{USAGE_COLUMNS} {from}"))).bind(id.clone()).bind(run.to_owned());
-        Ok(self.fetch_rows(query, read_usage).await?.pop().unwrap_or_default())
+        let sql = format!("{USAGE_COLUMNS} {from}");
+        let statement = sql!(sql, SqlValue::verbatim(id), SqlValue::verbatim(run));
+        Ok(self.row(statement, read_usage).await?.unwrap_or_default())
     }
 }
 
-fn read_usage(row: &SqliteRow) -> Result<BudgetUsage, sqlx::Error> {
-    let read_sum = |column: &str| -> Result<Option<u64>, sqlx::Error> {
-        Ok(row.try_get::<Option<i64>, _>(column)?.map(|sum| u64::try_from(sum).unwrap_or(0)))
+fn read_usage(row: &DatabaseRow) -> Result<BudgetUsage, DriverError> {
+    let read_sum = |column: &str| -> Result<Option<u64>, DriverError> {
+        Ok(row.get::<Option<i64>>(column)?.map(|sum| u64::try_from(sum).unwrap_or(0)))
     };
     let spent = ModelSpend {
         input_tokens: read_sum("input")?,
@@ -37,7 +38,7 @@ fn read_usage(row: &SqliteRow) -> Result<BudgetUsage, sqlx::Error> {
         cost_micros: read_sum("cost")?,
     };
     let read_count =
-        |column| -> Result<u32, sqlx::Error> { Ok(u32::try_from(read_sum(column)?.unwrap_or(0)).unwrap_or(u32::MAX)) };
+        |column| -> Result<u32, DriverError> { Ok(u32::try_from(read_sum(column)?.unwrap_or(0)).unwrap_or(u32::MAX)) };
     let worked_ms = read_sum("worked")?.unwrap_or(0);
     Ok(BudgetUsage { spent, worked_ms, unpriced: read_count("unpriced")?, iterations: read_count("iterations")? })
 }

@@ -2,9 +2,9 @@
 use ralph_core::attempt::ModelSpend;
 use ralph_core::event::UnixMillis;
 use ralph_core::stats::RunStatsBucket;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row};
 
+use crate::driver::statement::{SqlStatement, sql};
+use crate::driver::{DatabaseRow, DriverError};
 use crate::{Store, StoreError};
 
 /// How runs are grouped.
@@ -33,9 +33,20 @@ impl Store {
         since: UnixMillis,
         max_groups: u32,
     ) -> Result<Vec<KeyedPart>, StoreError> {
-        let query = sqlx::query(AssertSqlSafe(stats_query(grouping))).bind(since.0);
-        let query = if grouping == StatsGrouping::Task { query.bind(i64::from(max_groups) + 1) } else { query };
-        self.fetch_rows(query, read_part).await
+        self.rows(stats_statement(grouping, since, max_groups), read_part).await
+    }
+}
+
+fn stats_statement(grouping: StatsGrouping, since: UnixMillis, max_groups: u32) -> SqlStatement {
+    let sql = stats_query(grouping);
+    match grouping {
+        StatsGrouping::Task => sql!(sql, since.0, i64::from(max_groups) + 1),
+        StatsGrouping::All
+        | StatsGrouping::Role
+        | StatsGrouping::Agent
+        | StatsGrouping::Model
+        | StatsGrouping::Spec
+        | StatsGrouping::Iteration => sql!(sql, since.0),
     }
 }
 
@@ -98,8 +109,8 @@ const ITERATIONS_QUERY: &str =
      LEFT JOIN (SELECT iterations AS last, SUM(status = 'completed') AS completed FROM runs
         WHERE started_at >= $1 GROUP BY iterations) AS r ON r.last = i.number";
 
-fn read_part(row: &SqliteRow) -> Result<KeyedPart, sqlx::Error> {
-    let number = |column: &str| -> Result<u64, sqlx::Error> { Ok(read_unsigned(row, column)?.unwrap_or(0)) };
+fn read_part(row: &DatabaseRow) -> Result<KeyedPart, DriverError> {
+    let number = |column: &str| -> Result<u64, DriverError> { Ok(read_unsigned(row, column)?.unwrap_or(0)) };
     let spent = ModelSpend {
         input_tokens: read_unsigned(row, "input_tokens")?,
         output_tokens: read_unsigned(row, "output_tokens")?,
@@ -119,11 +130,11 @@ fn read_part(row: &SqliteRow) -> Result<KeyedPart, sqlx::Error> {
         worked_ms: number("worked_ms")?,
         timed_runs: number("timed")?,
     };
-    Ok((row.try_get("key")?, part))
+    Ok((row.get("key")?, part))
 }
 
-fn read_unsigned(row: &SqliteRow, column: &str) -> Result<Option<u64>, sqlx::Error> {
-    Ok(row.try_get::<Option<i64>, _>(column)?.map(|value| u64::try_from(value).unwrap_or(0)))
+fn read_unsigned(row: &DatabaseRow, column: &str) -> Result<Option<u64>, DriverError> {
+    Ok(row.get::<Option<i64>>(column)?.map(|value| u64::try_from(value).unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -132,9 +143,9 @@ mod tests {
     use crate::OpenMode;
 
     async fn query_plan(store: &Store, grouping: StatsGrouping) -> String {
-        let query = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", stats_query(grouping)))).bind(0_i64);
-        let query = if grouping == StatsGrouping::Task { query.bind(20_i64) } else { query };
-        store.fetch_rows(query, |row| row.try_get::<String, _>("detail")).await.unwrap().join("\n")
+        let SqlStatement { sql, values } = stats_statement(grouping, UnixMillis(0), 19);
+        let statement = SqlStatement { sql: format!("EXPLAIN QUERY PLAN {sql}").into(), values };
+        store.rows(statement, |row| row.get::<String>("detail")).await.unwrap().join("\n")
     }
 
     // spec: P9, F6

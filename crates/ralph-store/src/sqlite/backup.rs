@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::driver::statement::{SqlValue, sql};
 use crate::{Store, StoreError};
 
 impl Store {
@@ -24,8 +25,7 @@ impl Store {
     }
 
     async fn vacuum_into(&self, name: &str) -> Result<(), StoreError> {
-        let mut connection = self.connection.lock().await;
-        let copy = sqlx::query("VACUUM INTO ?").bind(name.to_owned()).execute(&mut *connection).await;
+        let copy = self.connection.lock().await.execute(sql!("VACUUM INTO $1", SqlValue::verbatim(name))).await;
         copy.map(drop).map_err(|source| self.to_store_error(source))
     }
 }

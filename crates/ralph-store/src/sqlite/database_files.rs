@@ -1,5 +1,6 @@
 //! The folder of the database, held open, and the files that SQLite uses in it. The files are checked before SQLite
 //! opens them, because SQLite would follow a link and write to its target.
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -16,14 +17,14 @@ pub(crate) const WAL_FILE: &str = "ralph.db-wal";
 const SHARED_MEMORY_FILE: &str = "ralph.db-shm";
 const JOURNAL_FILE: &str = "ralph.db-journal";
 
-/// Device and inode.
-pub(crate) type DatabaseFileId = (u64, u64);
-
 /// The location of the database. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct DatabaseFiles {
     folder: Arc<PrivateFolder>,
     pub(crate) path: PathBuf,
+    /// The database file, if this process created it. It stays open: closing any descriptor of a file releases all
+    /// locks of the process on it, also those of SQLite.
+    created_file: Option<Arc<File>>,
 }
 
 impl DatabaseFiles {
@@ -42,26 +43,18 @@ impl DatabaseFiles {
     }
 
     fn in_folder(folder: PrivateFolder) -> Self {
-        Self { path: folder.path().join(DATABASE_FILE), folder: Arc::new(folder) }
-    }
-
-    /// Returns the identity of the database file, or `None` if it does not exist. Fails if one of the files is not a
-    /// regular file with a single name.
-    pub(crate) fn database_file_id(&self) -> io::Result<Option<DatabaseFileId>> {
-        for name in [WAL_FILE, SHARED_MEMORY_FILE, JOURNAL_FILE] {
-            self.folder.stat_own_file(name)?;
-        }
-        Ok(self.folder.stat_own_file(DATABASE_FILE)?.map(|found| (found.st_dev, found.st_ino)))
+        Self { path: folder.path().join(DATABASE_FILE), folder: Arc::new(folder), created_file: None }
     }
 
     /// Reads the state of the files. Another process may be creating the database at the same time, so the file that it
-    /// creates last is checked first.
+    /// creates last is checked first. Fails if one of the files is not a regular file with a single name.
     pub(crate) fn inspect(&self) -> io::Result<DatabaseFileState> {
         let size = |name| {
             Ok::<u64, io::Error>(self.folder.stat_own_file(name)?.map_or(0, |found| found.st_size.cast_unsigned()))
         };
         let was_created = self.was_created()?;
         let (wal_size, journal_size) = (size(WAL_FILE)?, size(JOURNAL_FILE)?);
+        self.folder.stat_own_file(SHARED_MEMORY_FILE)?;
         let mut state = DatabaseFileState { header: None, file_size: 0, wal_size, journal_size, was_created };
         if self.folder.stat_own_file(DATABASE_FILE)?.is_some() {
             let mut header = Vec::with_capacity(SQLITE_HEADER_BYTES);
@@ -83,8 +76,14 @@ impl DatabaseFiles {
     }
 
     /// Creates the file with private permissions, because SQLite would make it readable for everyone.
-    pub(crate) fn create_database_file(&self) -> io::Result<()> {
-        self.folder.open_for_append(DATABASE_FILE).map(drop)
+    pub(crate) fn create_database_file(&mut self) -> io::Result<()> {
+        self.created_file = Some(Arc::new(self.folder.open_for_append(DATABASE_FILE)?));
+        Ok(())
+    }
+
+    /// Makes the content of a database file that this process created durable.
+    pub(crate) fn sync_database_file(&self) -> io::Result<()> {
+        self.created_file.as_ref().map_or(Ok(()), |file| file.sync_data())
     }
 
     /// Hides the state from git. The file also records that the database was created.
@@ -92,7 +91,7 @@ impl DatabaseFiles {
         self.folder.write_gitignore()
     }
 
-    /// Returns the path for SQLite, which sqlx requires to be UTF-8. If it is not, returns a path through the open
+    /// Returns the path for SQLite, which the driver requires to be UTF-8. If it is not, returns a path through the open
     /// folder's descriptor.
     pub(crate) fn sqlite_path(&self) -> PathBuf {
         match self.path.to_str() {

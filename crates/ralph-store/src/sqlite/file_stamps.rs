@@ -1,5 +1,4 @@
-//! Detects that another program changed the database files during a run. SQLite does not check this: it would write to
-//! a deleted file, and crashes if its shared memory file is truncated.
+//! The state of the database files at two times, compared without opening them.
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +23,10 @@ struct FileStamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DatabaseFileChange {
     Unchanged,
-    /// Written, by another ralph or by another program.
-    Written,
+    /// Only the log was written, by another ralph or by another program.
+    LogWritten,
+    /// The database was written: by another ralph that copied the log into it, or by another program.
+    DatabaseWritten,
     /// Truncated, which ralph never does.
     Truncated,
     Removed,
@@ -62,10 +63,12 @@ impl FileStamps {
         if smaller(before.database, self.database) || smaller(before.shared_memory, self.shared_memory) {
             return DatabaseFileChange::Truncated;
         }
-        if (before.database, before.wal) == (self.database, self.wal) {
-            DatabaseFileChange::Unchanged
+        if before.database != self.database {
+            DatabaseFileChange::DatabaseWritten
+        } else if before.wal != self.wal {
+            DatabaseFileChange::LogWritten
         } else {
-            DatabaseFileChange::Written
+            DatabaseFileChange::Unchanged
         }
     }
 }
@@ -110,15 +113,15 @@ mod tests {
         let cut = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().size = 7;
         assert_eq!(change_after(|now| cut(&mut now.database)), DatabaseFileChange::Truncated);
         assert_eq!(change_after(|now| cut(&mut now.shared_memory)), DatabaseFileChange::Truncated);
-        assert_eq!(change_after(|now| cut(&mut now.wal)), DatabaseFileChange::Written);
+        assert_eq!(change_after(|now| cut(&mut now.wal)), DatabaseFileChange::LogWritten);
     }
 
     // fault: 36
     #[test]
     fn a_write_is_reported_unless_it_is_in_the_shared_memory_that_readers_also_change() {
         let touch = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().changed_at[1] = 6;
-        assert_eq!(change_after(|now| touch(&mut now.database)), DatabaseFileChange::Written);
-        assert_eq!(change_after(|now| touch(&mut now.wal)), DatabaseFileChange::Written);
+        assert_eq!(change_after(|now| touch(&mut now.database)), DatabaseFileChange::DatabaseWritten);
+        assert_eq!(change_after(|now| touch(&mut now.wal)), DatabaseFileChange::LogWritten);
         assert_eq!(change_after(|now| touch(&mut now.shared_memory)), DatabaseFileChange::Unchanged);
     }
 
@@ -127,6 +130,6 @@ mod tests {
         let mut before = sample_stamps();
         before.wal = None;
         before.shared_memory = None;
-        assert_eq!(sample_stamps().change_since(&before), DatabaseFileChange::Written);
+        assert_eq!(sample_stamps().change_since(&before), DatabaseFileChange::LogWritten);
     }
 }

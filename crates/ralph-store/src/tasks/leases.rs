@@ -6,10 +6,9 @@ use std::time::Duration;
 use ralph_core::event::UnixMillis;
 use ralph_core::pipeline::TaskProgress;
 use ralph_core::task::TaskStatus;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
-use crate::driver::statement_batch::SqlValue;
+use crate::driver::statement::{SqlStatement, SqlValue, sql};
+use crate::driver::{DatabaseRow, DriverError};
 use crate::{Store, StoreError, TaskRow};
 
 /// Returns the time since boot in milliseconds.
@@ -86,7 +85,8 @@ impl Store {
         filter: TaskFilter<'_>,
     ) -> Result<Option<LeasedTask>, StoreError> {
         let only = (!filter.only.is_empty()).then(|| self.to_json(&filter.only)).transpose()?;
-        let sql = "UPDATE tasks SET owner = $1, fence = fence + 1, lease_until = $5 + $2 WHERE id =
+        let statement = sql!(
+            "UPDATE tasks SET owner = $1, fence = fence + 1, lease_until = $5 + $2 WHERE id =
                 (SELECT t.id FROM tasks t
                  WHERE t.status IN ('todo', 'coding', 'reviewing', 'testing', 'qa')
                     AND t.unapproved = 0
@@ -98,14 +98,14 @@ impl Store {
                          LEFT JOIN tasks o ON o.id = d.value WHERE o.status IS NOT 'done')
                  ORDER BY COALESCE(t.priority, 3), t.status = 'todo',
                     COALESCE(json_extract(t.pipeline, '$.attempts'), 0), t.seq LIMIT 1)
-             RETURNING id, fence";
-        let query = sqlx::query(sql).bind(SqlValue::from(owner).as_stored_text().to_owned());
-        let query = query
-            .bind(duration_to_millis(lease_duration))
-            .bind(only)
-            .bind(self.to_json(&filter.excluded)?)
-            .bind(boot_clock_millis());
-        let lease = self.write_outside_run(query, read_lease).await?.pop();
+             RETURNING id, fence",
+            owner,
+            duration_to_millis(lease_duration),
+            only.as_deref().map(SqlValue::verbatim),
+            SqlValue::verbatim(&self.to_json(&filter.excluded)?),
+            boot_clock_millis()
+        );
+        let lease = self.execute_returning(statement, read_lease).await?.pop();
         let Some(lease) = lease else { return Ok(None) };
         let row = self.get_task(&lease.task_id).await?;
         let row = row.ok_or_else(|| self.lease_lost_error(&lease.task_id))?;
@@ -120,12 +120,14 @@ impl Store {
         lease_duration: Duration,
     ) -> Result<Vec<TaskLease>, StoreError> {
         let pairs: Vec<(&str, i64)> = leases.iter().map(|lease| (lease.task_id.as_str(), lease.fence)).collect();
-        let sql = "UPDATE tasks SET lease_until = $1 WHERE owner IS NOT NULL AND (id, fence) IN
+        let statement = sql!(
+            "UPDATE tasks SET lease_until = $1 WHERE owner IS NOT NULL AND (id, fence) IN
                 (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2))
-             RETURNING id, fence";
-        let query =
-            sqlx::query(sql).bind(boot_clock_millis() + duration_to_millis(lease_duration)).bind(self.to_json(&pairs)?);
-        let renewed = self.write_outside_run(query, read_lease).await?;
+             RETURNING id, fence",
+            boot_clock_millis() + duration_to_millis(lease_duration),
+            SqlValue::verbatim(&self.to_json(&pairs)?)
+        );
+        let renewed = self.execute_returning(statement, read_lease).await?;
         Ok(leases.iter().filter(|lease| !renewed.contains(lease)).cloned().collect())
     }
 
@@ -136,53 +138,72 @@ impl Store {
         update: &TaskProgressUpdate<'_>,
         at: UnixMillis,
     ) -> Result<(), StoreError> {
-        let sql = "UPDATE tasks SET pipeline = $1, status = COALESCE($2, status), metadata = COALESCE($3, metadata),
+        let statement = sql!(
+            "UPDATE tasks SET pipeline = $1, status = COALESCE($2, status), metadata = COALESCE($3, metadata),
                 owner = CASE WHEN $4 THEN owner END, lease_until = CASE WHEN $4 THEN lease_until END, updated_at = $5
-             WHERE id = $6 AND fence = $7 RETURNING id, fence";
-        let query =
-            sqlx::query(sql).bind(SqlValue::from(self.to_json(update.progress)?.as_str()).as_stored_text().to_owned());
-        let query = query.bind(update.status.map(TaskStatus::as_str));
-        let query = query.bind(update.metadata.map(|metadata| SqlValue::from(metadata).as_stored_text().to_owned()));
-        let query = query.bind(update.lease_disposition == LeaseDisposition::Keep).bind(at.0);
-        let written = self.write_outside_run(query.bind(lease.task_id.clone()).bind(lease.fence), read_lease).await?;
-        if written.is_empty() { Err(self.lease_lost_error(&lease.task_id)) } else { Ok(()) }
+             WHERE id = $6 AND fence = $7",
+            self.to_json(update.progress)?.as_str(),
+            update.status.map(TaskStatus::as_str),
+            update.metadata,
+            update.lease_disposition == LeaseDisposition::Keep,
+            at.0,
+            SqlValue::verbatim(&lease.task_id),
+            lease.fence
+        );
+        self.execute_with_lease(lease, statement).await
     }
 
     /// Releases a lease without changing the task, unless another worker has leased it in the meantime.
     pub async fn release_lease(&self, lease: &TaskLease) -> Result<LeaseRelease, StoreError> {
-        let sql = "UPDATE tasks SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2 RETURNING id, fence";
-        let query = sqlx::query(sql).bind(lease.task_id.clone()).bind(lease.fence);
-        let released = self.write_outside_run(query, read_lease).await?;
-        Ok(if released.is_empty() { LeaseRelease::NotHeld } else { LeaseRelease::Released })
+        let statement = sql!(
+            "UPDATE tasks SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2",
+            SqlValue::verbatim(&lease.task_id),
+            lease.fence
+        );
+        Ok(if self.execute(statement).await? == 0 { LeaseRelease::NotHeld } else { LeaseRelease::Released })
     }
 
     /// Returns the leases of all workers.
     pub async fn list_leases(&self) -> Result<Vec<LeaseRow>, StoreError> {
         let sql = "SELECT id, fence, owner, lease_until < $1 AS over FROM tasks WHERE owner IS NOT NULL ORDER BY id";
-        let read = |row: &SqliteRow| {
-            let (owner, is_expired) = (row.try_get("owner")?, row.try_get::<Option<bool>, _>("over")?);
+        let read = |row: &DatabaseRow| {
+            let (owner, is_expired) = (row.get("owner")?, row.get::<Option<bool>>("over")?);
             Ok(LeaseRow { task_lease: read_lease(row)?, owner, is_expired: is_expired.unwrap_or(true) })
         };
-        self.fetch_rows(sqlx::query(sql).bind(boot_clock_millis()), read).await
+        self.rows(sql!(sql, boot_clock_millis()), read).await
     }
 
     /// Expires the lease of a dead worker.
     pub async fn expire_lease(&self, lease: &TaskLease) -> Result<(), StoreError> {
-        let sql = "UPDATE tasks SET lease_until = 0 WHERE id = $1 AND fence = $2 RETURNING id, fence";
-        let query = sqlx::query(sql).bind(lease.task_id.clone()).bind(lease.fence);
-        self.write_outside_run(query, read_lease).await?;
-        Ok(())
+        let statement = sql!(
+            "UPDATE tasks SET lease_until = 0 WHERE id = $1 AND fence = $2",
+            SqlValue::verbatim(&lease.task_id),
+            lease.fence
+        );
+        self.execute(statement).await.map(drop)
     }
 
     /// Returns the progress of a task.
     pub async fn task_progress(&self, task: &str) -> Result<Option<TaskProgress>, StoreError> {
-        let query = sqlx::query("SELECT pipeline FROM tasks WHERE id = $1").bind(task.to_owned());
-        let read = |row: &SqliteRow| {
-            let stored: Option<String> = row.try_get(0)?;
+        let statement = sql!("SELECT pipeline FROM tasks WHERE id = $1", SqlValue::verbatim(task));
+        let read = |row: &DatabaseRow| {
+            let stored: Option<String> = row.get("pipeline")?;
             let read = stored.map(|text| serde_json::from_str(&text)).transpose();
-            read.map_err(|error| sqlx::Error::Decode(format!("the progress of a task: {error}").into()))
+            read.map_err(|error| DriverError::unreadable_value(format!("the progress of a task: {error}")))
         };
-        Ok(self.fetch_rows(query, read).await?.pop().flatten())
+        Ok(self.row(statement, read).await?.flatten())
+    }
+
+    /// Runs a write that depends on a lease. Fails if it changes no row, because another worker has leased the task.
+    pub(crate) async fn execute_with_lease(
+        &self,
+        lease: &TaskLease,
+        statement: SqlStatement,
+    ) -> Result<(), StoreError> {
+        match self.execute(statement).await? {
+            0 => Err(self.lease_lost_error(&lease.task_id)),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn lease_lost_error(&self, task: &str) -> StoreError {
@@ -194,6 +215,6 @@ pub(crate) fn duration_to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn read_lease(row: &SqliteRow) -> Result<TaskLease, sqlx::Error> {
-    Ok(TaskLease { task_id: row.try_get("id")?, fence: row.try_get("fence")? })
+pub(crate) fn read_lease(row: &DatabaseRow) -> Result<TaskLease, DriverError> {
+    Ok(TaskLease { task_id: row.get("id")?, fence: row.get("fence")? })
 }

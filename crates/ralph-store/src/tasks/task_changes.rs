@@ -2,10 +2,9 @@
 use ralph_core::event::UnixMillis;
 use ralph_core::outcome::RunEnd;
 use ralph_core::task::{Approval, Role, Task, TaskStatus};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row};
 
-use crate::driver::statement_batch::{SqlStatement, execute_one, sql};
+use crate::driver::statement::{SqlStatement, SqlValue, sql};
+use crate::driver::{DatabaseRow, DriverError, WriteTransaction};
 use crate::tasks::leases::boot_clock_millis;
 use crate::tasks::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
 use crate::{NewStage, RunRow, Store, StoreError};
@@ -42,32 +41,30 @@ pub(crate) struct TaskStage {
 impl Store {
     /// Returns all tasks as list items, ordered by priority, then by age.
     pub async fn list_tasks(&self) -> Result<Vec<TaskListItem>, StoreError> {
-        Ok(self.fetch_rows(sqlx::query(TASK_LIST_SQL), parse_task_list).await?.pop().unwrap_or_default())
+        Ok(self.row(sql!(TASK_LIST_SQL), parse_task_list).await?.unwrap_or_default())
     }
 
     /// Returns one task with all its fields.
     pub async fn get_task(&self, id: &str) -> Result<Option<TaskRow>, StoreError> {
-        let query = sqlx::query(FULL_TASKS_SQL).bind(Some(id.to_owned()));
-        Ok(self.fetch_rows(query, TaskRow::from_row).await?.pop())
+        self.row(sql!(FULL_TASKS_SQL, SqlValue::verbatim(id)), TaskRow::from_row).await
     }
 
     /// Returns all tasks with all their fields, in the order in which they were added.
     pub async fn list_full_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
-        self.fetch_rows(sqlx::query(FULL_TASKS_SQL).bind(None::<String>), TaskRow::from_row).await
+        self.rows(sql!(FULL_TASKS_SQL, SqlValue::Null), TaskRow::from_row).await
     }
 
     /// Returns the task and the role of a run, or `None` if the run is not a stage.
     pub(crate) async fn stage_of_run(&self, run: &str) -> Result<Option<TaskStage>, StoreError> {
-        let query = sqlx::query("SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL");
-        let read = |row: &SqliteRow| Ok(TaskStage { task: row.try_get("task")?, role: row.try_get("role")? });
-        Ok(self.fetch_rows(query.bind(run.to_owned()), read).await?.pop())
+        let sql = "SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL";
+        let read = |row: &DatabaseRow| Ok(TaskStage { task: row.get("task")?, role: row.get("role")? });
+        self.row(sql!(sql, SqlValue::verbatim(run)), read).await
     }
 
     /// Returns the runs of a task, oldest first.
     pub async fn runs_of_task(&self, id: &str) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!("SELECT {} FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
-        let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id.to_owned());
-        self.fetch_rows(query, RunRow::from_row).await
+        self.rows(sql!(sql, SqlValue::verbatim(id)), RunRow::from_row).await
     }
 
     /// Calls `decide` with all tasks and applies the changes that it returns, all or nothing. No other process can
@@ -77,21 +74,21 @@ impl Store {
         at: UnixMillis,
         decide: impl FnOnce(&[TaskListItem]) -> Result<Vec<TaskChange>, E>,
     ) -> Result<(), E> {
-        let _write_guard = self.write_lock.lock().await;
+        let _write_guard = self.begin_guarded_write().await?;
         let mut connection = self.connection.lock().await;
         let failed = |source| E::from(self.to_store_error(source));
-        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let mut transaction = connection.begin_write().await.map_err(failed)?;
         let existing = read_task_list(&mut transaction).await.map_err(failed)?;
         // On an early return, dropping the transaction rolls it back.
         let changes = decide(&existing)?;
         let next_seq = existing.iter().map(|task| task.seq).max().unwrap_or(0) + 1;
         for (change, seq) in changes.iter().zip(next_seq..) {
             for statement in self.change_statements(change, seq, at)? {
-                execute_one(&mut transaction, statement).await.map_err(failed)?;
+                transaction.execute(statement).await.map_err(failed)?;
             }
         }
         transaction.commit().await.map_err(failed)?;
-        self.refresh_file_stamps();
+        self.guard.refresh_stamps();
         Ok(())
     }
 
@@ -105,12 +102,11 @@ impl Store {
             TaskChange::Add { task, metadata, approval } => {
                 let insert = sql!(
                     "INSERT INTO tasks (id, seq, title, status, created_at, updated_at, metadata)
-                     VALUES (?, ?, ?, ?, ?, ?, ?)",
+                     VALUES ($1, $2, $3, $4, $5, $5, $6)",
                     task.id.as_str(),
                     seq,
                     task.title.as_str(),
                     task.status.as_str(),
-                    at.0,
                     at.0,
                     metadata.as_str()
                 );
@@ -118,9 +114,9 @@ impl Store {
             }
             TaskChange::Replace { task, approval } => self.update_statements(task, *approval, at)?,
             TaskChange::Approve { id } => {
-                vec![sql!("UPDATE tasks SET unapproved = 0, updated_at = ? WHERE id = ?", at.0, id.as_str())]
+                vec![sql!("UPDATE tasks SET unapproved = 0, updated_at = $1 WHERE id = $2", at.0, id.as_str())]
             }
-            TaskChange::Delete { id } => vec![sql!("DELETE FROM tasks WHERE id = ?", id.as_str())],
+            TaskChange::Delete { id } => vec![sql!("DELETE FROM tasks WHERE id = $1", id.as_str())],
         })
     }
 
@@ -133,8 +129,8 @@ impl Store {
         let dependencies = task.dependencies.as_ref().map(|on| self.to_json(on)).transpose()?;
         let completion = task.completion.as_ref().map(|spec| self.to_json(spec)).transpose()?;
         let mut statements = vec![sql!(
-            "UPDATE tasks SET spec = ?, title = ?, description = ?, status = ?, priority = ?, dependencies = ?,
-                assignee = ?, unapproved = ?, updated_at = ?, completion_spec = ? WHERE id = ?",
+            "UPDATE tasks SET spec = $1, title = $2, description = $3, status = $4, priority = $5, dependencies = $6,
+                assignee = $7, unapproved = $8, updated_at = $9, completion_spec = $10 WHERE id = $11",
             task.spec_id.as_deref(),
             task.title.as_str(),
             task.description.as_deref(),
@@ -149,7 +145,7 @@ impl Store {
         )];
         if let Some(spec) = &task.spec_id {
             statements.push(sql!(
-                "INSERT INTO specs (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+                "INSERT INTO specs (id, created_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
                 spec.as_str(),
                 at.0
             ));
@@ -158,64 +154,56 @@ impl Store {
     }
 }
 
-async fn read_task_list(connection: &mut SqliteConnection) -> Result<Vec<TaskListItem>, sqlx::Error> {
-    parse_task_list(&sqlx::query(TASK_LIST_SQL).fetch_one(connection).await?)
+async fn read_task_list(transaction: &mut WriteTransaction<'_>) -> Result<Vec<TaskListItem>, DriverError> {
+    transaction.rows(sql!(TASK_LIST_SQL)).await?.first().map_or_else(|| Ok(Vec::new()), parse_task_list)
 }
 
 /// Returns the statement that records a run as a stage of a task. It does not change the status of the task.
 pub(crate) fn assign_run_to_task(run: &str, task: &str, role: &str) -> SqlStatement {
-    sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role, run)
+    sql!("UPDATE runs SET task = $1, role = $2 WHERE id = $3", task, role, run)
+}
+
+/// Returns the statement that changes a row only if a new run may be a stage of its task: the worker still has the lease,
+/// or, for a manual run, the task is not leased.
+pub(crate) fn hold_task(stage: NewStage<'_>) -> SqlStatement {
+    match stage.lease_fence {
+        Some(fence) => sql!("UPDATE tasks SET fence = fence WHERE id = $1 AND fence = $2", stage.task, fence),
+        None => sql!(
+            "UPDATE tasks SET fence = fence WHERE id = $1 AND (owner IS NULL OR lease_until < $2)",
+            stage.task,
+            boot_clock_millis()
+        ),
+    }
 }
 
 /// Returns the statements that make a new run a stage of its task and update the status of the task.
-pub(crate) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec<SqlStatement> {
-    let NewStage { task, role, lease_fence } = stage;
-    // If the fence has changed, or the task is leased although it must not be, the column becomes NULL, which violates
-    // its constraint: the whole transaction fails.
-    let fenced = match lease_fence {
-        Some(fence) => {
-            sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", fence, task)
-        }
-        None => sql!(
-            "UPDATE tasks SET fence = CASE WHEN owner IS NULL OR lease_until < ? THEN fence END WHERE id = ?",
-            boot_clock_millis(),
-            task
-        ),
-    };
-    let assigned = assign_run_to_task(run, task, role.as_str());
-    [fenced, assigned].into_iter().chain(resume_stage(run, at)).collect()
+pub(crate) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> [SqlStatement; 2] {
+    [assign_run_to_task(run, stage.task, stage.role.as_str()), resume_stage(run, at)]
 }
 
 /// Returns the statement that updates the status of a resumed run's task, if the run has a task and it is the turn of
 /// its role ([`TaskStatus::is_turn_of`]). Runs of a worker always have the turn.
-pub(crate) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
-    let SqlStatement { sql, values } = move_task(run, statuses_during_stage(), at);
-    let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = ?)
-         OR status = (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
+pub(crate) fn resume_stage(run: &str, at: UnixMillis) -> SqlStatement {
+    let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = $2)
+         OR status = (SELECT CASE role WHEN 'reviewer' THEN $4 WHEN 'tester' THEN $5 WHEN 'qa' THEN $6 END
+             FROM runs WHERE id = $2)
          OR (status IN ('todo', 'blocked', 'cancelled')
-             AND (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
+             AND (SELECT CASE role WHEN 'reviewer' THEN $7 WHEN 'tester' THEN $8 WHEN 'qa' THEN $9 END
+                  FROM runs WHERE id = $2)
                = (SELECT role FROM runs WHERE task = tasks.id AND status = 'completed'
                   AND role IN ('coder', 'reviewer', 'tester', 'qa') ORDER BY started_at DESC, id DESC LIMIT 1))";
-    let [_, reviewer, tester, qa] = statuses_during_stage();
-    let own_statuses = [reviewer.into(), tester.into(), qa.into(), run.into()];
-    let judging_roles = [Role::Reviewer, Role::Tester, Role::Qa];
-    let preceding = judging_roles.map(|role| TaskStatus::preceding_role(&role));
+    let preceding = [Role::Reviewer, Role::Tester, Role::Qa].map(|role| TaskStatus::preceding_role(&role));
     let preceding = preceding.each_ref().map(|role| role.as_ref().map(Role::as_str).into());
-    let values = values.into_iter().chain([run.into()]).chain(own_statuses).chain(preceding).chain([run.into()]);
-    [SqlStatement { sql: format!("{sql} AND ({is_turn})").into(), values: values.collect() }]
+    move_task(run, statuses_during_stage(), at).with_condition(is_turn, preceding)
 }
 
 /// Returns the statement that updates the status of the task of a run that has ended, if the run has a task. A worker
 /// does this itself. The status does not change if the task is not in the stage of this run.
 pub(crate) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStatement {
     let after = Role::BUILT_IN.map(|role| TaskStatus::after_stage(&role, ended).map(TaskStatus::as_str));
-    let SqlStatement { sql, values } = move_task(run, after, at);
-    let is_in_stage =
-        "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
-         WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)";
-    let sql = format!("{sql} AND {is_in_stage}").into();
-    let during = statuses_during_stage().map(Into::into);
-    SqlStatement { sql, values: values.into_iter().chain([run.into()]).chain(during).chain([run.into()]).collect() }
+    let is_in_stage = "(SELECT kind FROM runs WHERE id = $2) <> 'stage' AND status = (SELECT CASE role
+         WHEN 'coder' THEN $7 WHEN 'reviewer' THEN $8 WHEN 'tester' THEN $9 WHEN 'qa' THEN $10 END FROM runs WHERE id = $2)";
+    move_task(run, after, at).with_condition(is_in_stage, statuses_during_stage().map(Into::into))
 }
 
 fn statuses_during_stage() -> [Option<&'static str>; 4] {
@@ -223,18 +211,17 @@ fn statuses_during_stage() -> [Option<&'static str>; 4] {
 }
 
 /// Returns the statement that sets the status of a run's task by the run's role. With `None`, the status does not
-/// change.
+/// change. The values of a condition that is added begin with `$7`.
 fn move_task(run: &str, [coder, reviewer, tester, qa]: [Option<&str>; 4], at: UnixMillis) -> SqlStatement {
     sql!(
-        "UPDATE tasks SET updated_at = ?, status = COALESCE(CASE (SELECT role FROM runs WHERE id = ?)
-            WHEN 'coder' THEN ? WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END, status)
-         WHERE id = (SELECT task FROM runs WHERE id = ?)",
+        "UPDATE tasks SET updated_at = $1, status = COALESCE(CASE (SELECT role FROM runs WHERE id = $2)
+            WHEN 'coder' THEN $3 WHEN 'reviewer' THEN $4 WHEN 'tester' THEN $5 WHEN 'qa' THEN $6 END, status)
+         WHERE id = (SELECT task FROM runs WHERE id = $2)",
         at.0,
         run,
         coder,
         reviewer,
         tester,
-        qa,
-        run
+        qa
     )
 }

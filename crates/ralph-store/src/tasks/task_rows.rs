@@ -1,8 +1,7 @@
 //! Tasks as they are read from the database.
+use crate::driver::{DatabaseRow, DriverError};
 use ralph_core::task::{Approval, Task, TaskStatus};
 use serde::{Deserialize, Deserializer};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 /// The fields of a task that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -65,36 +64,36 @@ pub(crate) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, st
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
 /// Parses the result of [`TASK_LIST_SQL`].
-pub(crate) fn parse_task_list(row: &SqliteRow) -> Result<Vec<TaskListItem>, sqlx::Error> {
-    let tasks: &str = row.try_get("tasks")?;
-    serde_json::from_str(tasks).map_err(|error| sqlx::Error::Decode(format!("the list of tasks: {error}").into()))
+pub(crate) fn parse_task_list(row: &DatabaseRow) -> Result<Vec<TaskListItem>, DriverError> {
+    let tasks: &str = row.get("tasks")?;
+    serde_json::from_str(tasks).map_err(|error| DriverError::unreadable_value(format!("the list of tasks: {error}")))
 }
 
 impl TaskRow {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         let task = Task {
-            id: row.try_get("id")?,
-            spec_id: row.try_get("spec")?,
-            title: row.try_get("title")?,
-            description: row.try_get("description")?,
+            id: row.get("id")?,
+            spec_id: row.get("spec")?,
+            title: row.get("title")?,
+            description: row.get("description")?,
             status: read_status(row)?,
-            priority: row.try_get("priority")?,
+            priority: row.get("priority")?,
             dependencies: read_json_column(row, "dependencies")?,
-            assignee: row.try_get("assignee")?,
+            assignee: row.get("assignee")?,
             completion: read_json_column(row, "completion_spec")?,
         };
         Ok(Self {
             task,
-            metadata: row.try_get("metadata")?,
+            metadata: row.get("metadata")?,
             approval: read_approval(row)?,
-            created_at: row.try_get("created_at")?,
-            updated_at: row.try_get("updated_at")?,
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
         })
     }
 }
 
-fn read_approval(row: &SqliteRow) -> Result<Approval, sqlx::Error> {
-    Ok(to_approval(row.try_get("unapproved")?))
+fn read_approval(row: &DatabaseRow) -> Result<Approval, DriverError> {
+    Ok(to_approval(row.get("unapproved")?))
 }
 
 fn deserialize_approval<'de, D: Deserializer<'de>>(stored: D) -> Result<Approval, D::Error> {
@@ -105,14 +104,14 @@ fn to_approval(unapproved: bool) -> Approval {
     if unapproved { Approval::Pending } else { Approval::Granted }
 }
 
-fn read_status(row: &SqliteRow) -> Result<TaskStatus, sqlx::Error> {
-    let stored: String = row.try_get("status")?;
+fn read_status(row: &DatabaseRow) -> Result<TaskStatus, DriverError> {
+    let stored: String = row.get("status")?;
     TaskStatus::parse(&stored)
-        .ok_or_else(|| sqlx::Error::Decode(format!("a task has the unknown status {stored:?}").into()))
+        .ok_or_else(|| DriverError::unreadable_value(format!("a task has the unknown status {stored:?}")))
 }
 
-fn read_json_column<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<Option<T>, sqlx::Error> {
-    let stored: Option<String> = row.try_get(column)?;
+fn read_json_column<T: serde::de::DeserializeOwned>(row: &DatabaseRow, column: &str) -> Result<Option<T>, DriverError> {
+    let stored: Option<String> = row.get(column)?;
     let read = stored.map(|text| serde_json::from_str(&text)).transpose();
-    read.map_err(|error| sqlx::Error::Decode(format!("{column} of a task: {error}").into()))
+    read.map_err(|error| DriverError::unreadable_value(format!("{column} of a task: {error}")))
 }

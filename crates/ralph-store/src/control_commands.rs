@@ -2,12 +2,11 @@
 //! once, in the transaction that applies it.
 use ralph_core::control_command::ControlCommand;
 use ralph_core::event::UnixMillis;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
-use super::statement_batch::{SqlStatement, sql};
-use super::{RunRow, Store, StoreError};
-use ralph_util::redact;
+use crate::driver::statement::{SqlStatement, SqlValue, sql};
+use crate::driver::{DatabaseRow, DriverError};
+use crate::store::FencedWrite;
+use crate::{RunRow, Store, StoreError};
 
 /// The receiver of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +57,12 @@ pub struct GuidanceForNextStage<'a> {
 
 impl GuidanceForNextStage<'_> {
     /// Returns the statements that queue the guidance for the next stage of the task.
-    pub(super) fn insert_commands(&self, at: UnixMillis) -> Vec<SqlStatement> {
+    pub(crate) fn insert_commands(&self, at: UnixMillis) -> Vec<SqlStatement> {
         let insert = |words: &String| {
             let command = ControlCommand::Guide { words: words.clone() };
             let id = uuid::Uuid::now_v7().to_string();
             sql!(
-                "INSERT INTO orders (id, task, kind, body, at) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO orders (id, task, kind, body, at) VALUES ($1, $2, $3, $4, $5)",
                 id.as_str(),
                 self.task,
                 command_kind(&command),
@@ -104,35 +103,36 @@ impl Store {
     pub async fn enqueue_command(&self, new: NewCommand<'_>) -> Result<bool, StoreError> {
         let NewCommand { id, target, command, at } = new;
         let (run, task) = match target {
-            CommandTarget::Run(run) => (Some(run.to_owned()), None),
-            CommandTarget::Task(task) => (None, Some(task.to_owned())),
+            CommandTarget::Run(run) => (Some(SqlValue::verbatim(run)), None),
+            CommandTarget::Task(task) => (None, Some(SqlValue::verbatim(task))),
         };
-        let body = redact::redact_text(&self.to_json(command)?).into_owned();
-        let sql = "INSERT INTO orders (id, run, task, kind, body, at) SELECT $1, $2, $3, $4, $5, $6
-            WHERE $2 IS NULL OR EXISTS
-                (SELECT 1 FROM runs WHERE id = $2 AND status IN ('running', 'interrupted'))";
-        let query = sqlx::query(sql).bind(id.to_owned()).bind(run).bind(task);
-        let query = query.bind(command_kind(command)).bind(body).bind(at.0);
-        let mut connection = self.connection.lock().await;
-        let result = query.execute(&mut *connection).await.map_err(|source| self.to_store_error(source))?;
-        Ok(result.rows_affected() > 0)
+        let statement = sql!(
+            "INSERT INTO orders (id, run, task, kind, body, at) SELECT $1, $2, $3, $4, $5, $6
+             WHERE $2 IS NULL OR EXISTS
+                (SELECT 1 FROM runs WHERE id = $2 AND status IN ('running', 'interrupted'))",
+            SqlValue::verbatim(id),
+            run,
+            task,
+            command_kind(command),
+            self.to_json(command)?.as_str(),
+            at.0
+        );
+        Ok(self.execute(statement).await? > 0)
     }
 
     /// Withdraws a command that was not taken yet. Returns whether it was withdrawn.
     pub async fn withdraw_command(&self, id: &str) -> Result<bool, StoreError> {
-        let query = sqlx::query("DELETE FROM orders WHERE id = $1 AND taken_at IS NULL").bind(id.to_owned());
-        let mut connection = self.connection.lock().await;
-        let result = query.execute(&mut *connection).await.map_err(|source| self.to_store_error(source))?;
-        Ok(result.rows_affected() > 0)
+        let statement = sql!("DELETE FROM orders WHERE id = $1 AND taken_at IS NULL", SqlValue::verbatim(id));
+        Ok(self.execute(statement).await? > 0)
     }
 
     /// Returns the pending commands for a run, and for the task whose stage it is, oldest first.
     pub async fn pending_commands(&self, run: &str, task: Option<&str>) -> Result<Vec<PendingCommand>, StoreError> {
         let sql = "SELECT id, body FROM orders WHERE taken_at IS NULL
             AND (run = $1 OR (run IS NULL AND task IS NOT NULL AND task = $2)) ORDER BY at, id";
-        let query = sqlx::query(sql).bind(run.to_owned()).bind(task.map(str::to_owned));
-        let read = |row: &SqliteRow| Ok((row.try_get("id")?, row.try_get("body")?));
-        let found: Vec<(String, String)> = self.fetch_rows(query, read).await?;
+        let statement = sql!(sql, SqlValue::verbatim(run), task.map(SqlValue::verbatim));
+        let read = |row: &DatabaseRow| Ok((row.get("id")?, row.get("body")?));
+        let found: Vec<(String, String)> = self.rows(statement, read).await?;
         // Skip commands that only a newer ralph knows; they stay pending for it.
         let known = |(id, body): (String, String)| {
             serde_json::from_str(&body).ok().map(|command| PendingCommand { id, command })
@@ -143,31 +143,34 @@ impl Store {
     /// Returns the targets of pending commands as `(run, task)`; one of the two is set.
     pub async fn pending_command_targets(&self) -> Result<Vec<(Option<String>, Option<String>)>, StoreError> {
         let sql = "SELECT DISTINCT run, task FROM orders WHERE taken_at IS NULL";
-        self.fetch_rows(sqlx::query(sql), |row| Ok((row.try_get("run")?, row.try_get("task")?))).await
+        self.rows(sql!(sql), |row| Ok((row.get("run")?, row.get("task")?))).await
     }
 
     /// Marks the pending cancel commands of a task as applied.
     pub async fn mark_cancel_applied(&self, task: &str, at: UnixMillis) -> Result<(), StoreError> {
-        let sql = "UPDATE orders SET taken_at = $1, answer = $2 WHERE task = $3 AND kind = $4 AND taken_at IS NULL";
-        let query = sqlx::query(sql).bind(at.0).bind(CommandAnswer::Applied.as_str());
-        let query = query.bind(task.to_owned()).bind(command_kind(&ControlCommand::Cancel));
-        self.write_outside_run(query, |_| Ok(())).await.map(drop)
+        let statement = sql!(
+            "UPDATE orders SET taken_at = $1, answer = $2 WHERE task = $3 AND kind = $4 AND taken_at IS NULL",
+            at.0,
+            CommandAnswer::Applied.as_str(),
+            SqlValue::verbatim(task),
+            command_kind(&ControlCommand::Cancel)
+        );
+        self.execute(statement).await.map(drop)
     }
 
     /// Returns the result of a command, or `None` if it was not taken yet.
     pub async fn command_answer(&self, id: &str) -> Result<Option<CommandAnswer>, StoreError> {
-        let query = sqlx::query("SELECT answer FROM orders WHERE id = $1").bind(id.to_owned());
-        let answer: Option<String> = self.fetch_rows(query, |row| row.try_get(0)).await?.pop().flatten();
+        let statement = sql!("SELECT answer FROM orders WHERE id = $1", SqlValue::verbatim(id));
+        let answer: Option<String> = self.row(statement, |row| row.get("answer")).await?.flatten();
         let all = [CommandAnswer::Applied, CommandAnswer::NoEffect];
         Ok(all.into_iter().find(|known| answer.as_deref() == Some(known.as_str())))
     }
 
     /// Returns the owner and the fence of a task, or `None` if there is no such task.
     pub async fn task_ownership(&self, id: &str) -> Result<Option<TaskOwnership>, StoreError> {
-        let query = sqlx::query("SELECT owner, fence FROM tasks WHERE id = $1").bind(id.to_owned());
-        let read =
-            |row: &SqliteRow| Ok(TaskOwnership { owner_json: row.try_get("owner")?, fence: row.try_get("fence")? });
-        Ok(self.fetch_rows(query, read).await?.pop())
+        let statement = sql!("SELECT owner, fence FROM tasks WHERE id = $1", SqlValue::verbatim(id));
+        let read = |row: &DatabaseRow| Ok(TaskOwnership { owner_json: row.get("owner")?, fence: row.get("fence")? });
+        self.row(statement, read).await
     }
 
     /// Changes the status of a task and ends its lease. Returns `false` and changes nothing if the task was leased
@@ -179,20 +182,22 @@ impl Store {
         settlement: TaskSettlement,
         at: UnixMillis,
     ) -> Result<bool, StoreError> {
-        let sql = "UPDATE tasks SET status = $1, pipeline = CASE WHEN $2 THEN NULL ELSE pipeline END, owner = NULL,
-                lease_until = NULL, fence = fence + 1, updated_at = $3 WHERE id = $4 AND fence = $5 RETURNING id";
         let (status, resets_progress) = match settlement {
             TaskSettlement::Cancelled => ("cancelled", false),
             TaskSettlement::ResetToReady => ("todo", true),
         };
-        let query = sqlx::query(sql).bind(status).bind(resets_progress).bind(at.0);
-        let query = query.bind(id.to_owned()).bind(fence);
-        let is_settled = !self.fetch_rows(query, |row| row.try_get::<String, _>(0)).await?.is_empty();
-        if is_settled {
-            let stale = "DELETE FROM orders WHERE task = $1 AND taken_at IS NULL AND kind <> 'guide'";
-            self.fetch_rows(sqlx::query(stale).bind(id.to_owned()), |_| Ok(())).await?;
-        }
-        Ok(is_settled)
+        let settle = sql!(
+            "UPDATE tasks SET status = $1, pipeline = CASE WHEN $2 THEN NULL ELSE pipeline END, owner = NULL,
+                lease_until = NULL, fence = fence + 1, updated_at = $3 WHERE id = $4 AND fence = $5",
+            status,
+            resets_progress,
+            at.0,
+            SqlValue::verbatim(id),
+            fence
+        );
+        let stale = "DELETE FROM orders WHERE task = $1 AND taken_at IS NULL AND kind <> 'guide'";
+        let settled = self.execute_all_fenced(settle, vec![sql!(stale, SqlValue::verbatim(id))]).await?;
+        Ok(settled == FencedWrite::Written)
     }
 
     /// Returns the runs with the status `running`, oldest first.
@@ -201,24 +206,23 @@ impl Store {
             "SELECT {}, loop, owner FROM runs WHERE status = 'running' ORDER BY started_at, id",
             RunRow::COLUMNS
         );
-        self.fetch_rows(sqlx::query(sqlx::AssertSqlSafe(sql)), read_loop_row).await
+        self.rows(sql!(sql), read_loop_row).await
     }
 
     /// Returns one run with its loop and owner, whatever its status is.
     pub async fn loop_of_run(&self, run: &str) -> Result<Option<LoopRow>, StoreError> {
         let sql = format!("SELECT {}, loop, owner FROM runs WHERE id = $1", RunRow::COLUMNS);
-        let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(run.to_owned());
-        Ok(self.fetch_rows(query, read_loop_row).await?.pop())
+        self.row(sql!(sql, SqlValue::verbatim(run)), read_loop_row).await
     }
 }
 
-fn read_loop_row(row: &SqliteRow) -> Result<LoopRow, sqlx::Error> {
-    Ok(LoopRow { run: RunRow::from_row(row)?, loop_json: row.try_get("loop")?, owner_json: row.try_get("owner")? })
+fn read_loop_row(row: &DatabaseRow) -> Result<LoopRow, DriverError> {
+    Ok(LoopRow { run: RunRow::from_row(row)?, loop_json: row.get("loop")?, owner_json: row.get("owner")? })
 }
 
 /// Returns the statement that marks a command as taken and stores its result.
-pub(super) fn mark_command_taken(id: &str, answer: CommandAnswer, at: UnixMillis) -> SqlStatement {
-    sql!("UPDATE orders SET taken_at = ?, answer = ? WHERE id = ? AND taken_at IS NULL", at.0, answer.as_str(), id)
+pub(crate) fn mark_command_taken(id: &str, answer: CommandAnswer, at: UnixMillis) -> SqlStatement {
+    sql!("UPDATE orders SET taken_at = $1, answer = $2 WHERE id = $3 AND taken_at IS NULL", at.0, answer.as_str(), id)
 }
 
 fn command_kind(command: &ControlCommand) -> &'static str {

@@ -1,12 +1,14 @@
 //! The errors of the store.
 use std::path::{Path, PathBuf};
 
+use crate::driver::{DatabaseProblem, DriverError};
+
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("the state folder {} cannot be used", path.display())]
     Folder { path: PathBuf, source: std::io::Error },
     #[error("the database {} cannot be used", path.display())]
-    Database { path: PathBuf, source: sqlx::Error },
+    Database { path: PathBuf, source: DriverError },
     #[error("the database {} is damaged: {what}", path.display())]
     Damaged { path: PathBuf, what: DatabaseDamage, kept: DamagedCopy },
     #[error(
@@ -39,19 +41,13 @@ impl StoreError {
     /// Returns whether the database was locked by another process, so that a retry may succeed.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        let Self::Database { source: sqlx::Error::Database(source), .. } = self else { return false };
-        // The lowest byte is the primary result code.
-        let code = source.code().and_then(|code| code.parse::<i32>().ok());
-        code.is_some_and(|code| matches!(code & 0xff, SQLITE_BUSY | SQLITE_LOCKED))
+        matches!(self, Self::Database { source, .. } if source.problem() == DatabaseProblem::Busy)
     }
 }
 
 /// The message while ralph waits for a busy database.
 pub const BUSY_MESSAGE: &str = "another program has locked the project's database for a long time: waiting for it \
     (`fuser` on the database file shows which program)";
-
-const SQLITE_BUSY: i32 = 5;
-const SQLITE_LOCKED: i32 = 6;
 
 /// The kind of damage of a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,58 +75,20 @@ pub enum DamagedCopy {
     NotSaved,
 }
 
-/// The kind of an SQLite error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SqliteProblem {
-    DiskFull,
-    ReadOnly,
-    Busy,
-    DiskError,
-    Damaged,
-    Other,
-}
-
-impl SqliteProblem {
-    /// Classifies an error by its SQLite result code.
-    #[must_use]
-    pub fn from_error(error: &sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::Database(error) => {
-                let code = error.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or(0);
-                Self::from_code(code)
-            }
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Self::Damaged,
-            _ => Self::Other,
-        }
-    }
-
-    /// Uses the lowest byte, which is the primary result code.
-    fn from_code(code: i32) -> Self {
-        match code & 0xff {
-            5 | 6 => Self::Busy,
-            8 => Self::ReadOnly,
-            10 => Self::DiskError,
-            11 | 26 => Self::Damaged,
-            13 => Self::DiskFull,
-            _ => Self::Other,
-        }
-    }
-}
-
 impl StoreError {
-    /// Converts an SQLite error. If it reports damage, saves a copy of the files.
-    pub(super) fn from_sqlite(path: &Path, source: sqlx::Error) -> Self {
-        match SqliteProblem::from_error(&source) {
-            SqliteProblem::Damaged => Self::damaged_at(path, DatabaseDamage::Corrupt(source.to_string())),
-            SqliteProblem::DiskFull
-            | SqliteProblem::ReadOnly
-            | SqliteProblem::Busy
-            | SqliteProblem::DiskError
-            | SqliteProblem::Other => Self::Database { path: path.to_path_buf(), source },
+    /// Converts a driver error. If it reports damage, saves a copy of the files.
+    pub(crate) fn from_driver(path: &Path, source: DriverError) -> Self {
+        match source.problem() {
+            DatabaseProblem::Damaged => Self::damaged_at(path, DatabaseDamage::Corrupt(source.to_string())),
+            DatabaseProblem::DiskFull
+            | DatabaseProblem::ReadOnly
+            | DatabaseProblem::Busy
+            | DatabaseProblem::DiskError
+            | DatabaseProblem::Other => Self::Database { path: path.to_path_buf(), source },
         }
     }
 
-    pub(super) fn damaged_at(path: &Path, what: DatabaseDamage) -> Self {
-        Self::Damaged { path: path.to_path_buf(), what, kept: super::damaged_copy::save_damaged_copy(path) }
+    pub(crate) fn damaged_at(path: &Path, what: DatabaseDamage) -> Self {
+        Self::Damaged { path: path.to_path_buf(), what, kept: crate::sqlite::damaged_copy::save_damaged_copy(path) }
     }
 }

@@ -1,4 +1,5 @@
-//! Some APIs are restricted to one crate: printing to the CLI, signals to `ralph-process`.
+//! Some APIs are restricted to one place: printing to the CLI, signals to `ralph-process`, the database driver to one
+//! module of `ralph-store`.
 use super::{TidyFinding, lines_with_word};
 use crate::repository::{RepositoryFile, RepositoryFiles};
 
@@ -35,6 +36,12 @@ const RESTRICTED_APIS: &[RestrictedApi] = &[
         ],
         fix: "call `ralph-process`; only it handles signals",
     },
+    RestrictedApi {
+        rule: "database driver",
+        patterns: &["sqlx::"],
+        allowed_paths: &["ralph-store/src/driver/", "ralph-cli/tests/"],
+        fix: "call `ralph_store::driver`; a second database is added only there",
+    },
 ];
 
 pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
@@ -65,6 +72,13 @@ mod tests {
 
     fn broken_rules(path: &str, text: &str) -> Vec<&'static str> {
         check(&RepositoryFiles::from_texts(&[(path, text)])).iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn only_one_module_names_the_database_driver() {
+        let word = "use sqlx::Row;";
+        assert_eq!(broken_rules("crates/ralph-store/src/queries/runs.rs", word), ["database driver"]);
+        assert!(broken_rules("crates/ralph-store/src/driver/mod.rs", word).is_empty());
     }
 
     #[test]

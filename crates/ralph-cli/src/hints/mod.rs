@@ -14,7 +14,7 @@ use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
 use ralph_engine::session_driver::{LoopFileError, LoopStoreError};
 use ralph_engine::worktree::WorktreeError;
-use ralph_store::{DamagedCopy, SqliteProblem, StoreError};
+use ralph_store::{DamagedCopy, DatabaseProblem, StoreError};
 use ralph_util::private_files::ForeignPathError;
 
 /// Returns all hints for a failed use case.
@@ -161,7 +161,7 @@ fn for_install_error(error: &InstallError) -> String {
 fn for_store_error(error: &StoreError) -> Vec<String> {
     let hint = match error {
         StoreError::Folder { path, source } => unusable_path_hint(path, source),
-        StoreError::Database { path, source } => database_hint(path, SqliteProblem::from_error(source)),
+        StoreError::Database { path, source } => database_hint(path, source.problem()),
         StoreError::Damaged { path, kept, .. } => return vec![damaged_copy_hint(kept), start_over_hint(path)],
         StoreError::ChangedOutside { kept, .. } => {
             let blame =
@@ -247,20 +247,20 @@ fn unusable_path_hint(path: &Path, error: &io::Error) -> String {
     }
 }
 
-fn database_hint(path: &Path, problem: SqliteProblem) -> String {
+fn database_hint(path: &Path, problem: DatabaseProblem) -> String {
     let path = path.display();
     match problem {
-        SqliteProblem::DiskFull => {
+        DatabaseProblem::DiskFull => {
             format!("the disk of {path} is full: free some space, and start again; everything recorded before is safe")
         }
-        SqliteProblem::ReadOnly => format!("make {path} and its folder writable"),
-        SqliteProblem::Busy => {
+        DatabaseProblem::ReadOnly => format!("make {path} and its folder writable"),
+        DatabaseProblem::Busy => {
             "another program has locked the database: find it with `fuser`, and start again".to_owned()
         }
-        SqliteProblem::DiskError => format!(
+        DatabaseProblem::DiskError => format!(
             "the disk of {path} refuses writes: is it full, over quota, or broken? Everything recorded before is safe"
         ),
-        SqliteProblem::Damaged | SqliteProblem::Other => {
+        DatabaseProblem::Damaged | DatabaseProblem::Other => {
             format!("nothing was deleted; check {path} and the other files in its folder")
         }
     }

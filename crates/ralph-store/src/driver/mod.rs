@@ -1,0 +1,223 @@
+//! The only code that names the database driver: connections, transactions, rows and errors. The rest of the crate
+//! sends [`SqlStatement`]s and reads [`DatabaseRow`]s, so another database is added here.
+pub(crate) mod statement;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, Sqlite, SqliteExecutor};
+
+use statement::{SqlStatement, SqlValue};
+
+/// An error of the driver, or of a stored value that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct DriverError(#[from] sqlx::Error);
+
+/// The kind of a database error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseProblem {
+    DiskFull,
+    ReadOnly,
+    Busy,
+    DiskError,
+    Damaged,
+    Other,
+}
+
+impl DriverError {
+    /// Returns the error for a stored value that does not match its checksum or has an unknown format.
+    pub(crate) fn unreadable_value(message: String) -> Self {
+        Self(sqlx::Error::Decode(message.into()))
+    }
+
+    /// Classifies the error.
+    #[must_use]
+    pub fn problem(&self) -> DatabaseProblem {
+        match &self.0 {
+            sqlx::Error::Database(error) => {
+                let code = error.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or(0);
+                DatabaseProblem::from_sqlite_code(code)
+            }
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => DatabaseProblem::Damaged,
+            _ => DatabaseProblem::Other,
+        }
+    }
+}
+
+impl DatabaseProblem {
+    /// Uses the lowest byte, which is the primary result code.
+    fn from_sqlite_code(code: i32) -> Self {
+        match code & 0xff {
+            5 | 6 => Self::Busy,
+            8 => Self::ReadOnly,
+            10 => Self::DiskError,
+            11 | 26 => Self::Damaged,
+            13 => Self::DiskFull,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// How an SQLite file is opened.
+pub(crate) struct SqliteTarget {
+    pub(crate) path: PathBuf,
+    pub(crate) access: SqliteAccess,
+    pub(crate) busy_timeout: Duration,
+    /// Run in this order before anything else.
+    pub(crate) pragmas: &'static [(&'static str, &'static str)],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SqliteAccess {
+    ReadWrite,
+    /// No process can change the file, so SQLite takes no locks and creates no files.
+    Immutable,
+}
+
+/// One connection to the database.
+pub(crate) struct DatabaseConnection(SqliteConnection);
+
+impl DatabaseConnection {
+    pub(crate) async fn open_sqlite(target: SqliteTarget) -> Result<Self, DriverError> {
+        let is_immutable = target.access == SqliteAccess::Immutable;
+        let options = SqliteConnectOptions::new()
+            .filename(target.path)
+            .read_only(is_immutable)
+            .immutable(is_immutable)
+            .busy_timeout(target.busy_timeout);
+        let options = target.pragmas.iter().fold(options, |options, (name, value)| options.pragma(*name, *value));
+        Ok(Self(options.connect().await?))
+    }
+
+    /// Runs a statement and returns its rows.
+    pub(crate) async fn rows(&mut self, statement: SqlStatement) -> Result<Vec<DatabaseRow>, DriverError> {
+        fetch_rows(&mut self.0, statement).await
+    }
+
+    /// Runs a statement and returns how many rows it changed.
+    pub(crate) async fn execute(&mut self, statement: SqlStatement) -> Result<u64, DriverError> {
+        execute_statement(&mut self.0, statement).await
+    }
+
+    /// Begins a transaction that no other writer can interleave with. It is rolled back when it is dropped.
+    pub(crate) async fn begin_write(&mut self) -> Result<WriteTransaction<'_>, DriverError> {
+        Ok(WriteTransaction(self.0.begin_with("BEGIN IMMEDIATE").await?))
+    }
+
+    pub(crate) async fn close(self) -> Result<(), DriverError> {
+        Ok(self.0.close().await?)
+    }
+}
+
+/// A transaction that may write.
+pub(crate) struct WriteTransaction<'c>(sqlx::Transaction<'c, Sqlite>);
+
+impl WriteTransaction<'_> {
+    /// Runs a statement and returns its rows.
+    pub(crate) async fn rows(&mut self, statement: SqlStatement) -> Result<Vec<DatabaseRow>, DriverError> {
+        fetch_rows(&mut *self.0, statement).await
+    }
+
+    /// Runs a statement and returns how many rows it changed.
+    pub(crate) async fn execute(&mut self, statement: SqlStatement) -> Result<u64, DriverError> {
+        execute_statement(&mut *self.0, statement).await
+    }
+
+    /// Runs the statements in their order.
+    pub(crate) async fn execute_all(&mut self, statements: Vec<SqlStatement>) -> Result<(), DriverError> {
+        for statement in statements {
+            self.execute(statement).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs several statements without values. Only for the schema and its migrations.
+    pub(crate) async fn run_script(&mut self, script: &'static str) -> Result<(), DriverError> {
+        sqlx::raw_sql(script).execute(&mut *self.0).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn commit(self) -> Result<(), DriverError> {
+        Ok(self.0.commit().await?)
+    }
+}
+
+/// A row of a result.
+pub(crate) struct DatabaseRow(SqliteRow);
+
+impl DatabaseRow {
+    /// Returns the value of a column.
+    pub(crate) fn get<'r, T>(&'r self, column: &str) -> Result<T, DriverError>
+    where
+        T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
+    {
+        Ok(self.0.try_get(column)?)
+    }
+}
+
+async fn fetch_rows(
+    executor: impl SqliteExecutor<'_>,
+    statement: SqlStatement,
+) -> Result<Vec<DatabaseRow>, DriverError> {
+    let rows = to_query(statement).fetch_all(executor).await?;
+    Ok(rows.into_iter().map(DatabaseRow).collect())
+}
+
+async fn execute_statement(executor: impl SqliteExecutor<'_>, statement: SqlStatement) -> Result<u64, DriverError> {
+    Ok(to_query(statement).execute(executor).await?.rows_affected())
+}
+
+fn to_query(SqlStatement { sql, values }: SqlStatement) -> sqlx::query::Query<'static, Sqlite, SqliteArguments> {
+    // Safe: ralph wrote the text, and every value from outside is bound.
+    let query = sqlx::query(AssertSqlSafe(sql));
+    values.into_iter().fold(query, |query, value| match value {
+        SqlValue::Text(text) => query.bind(text),
+        SqlValue::Number(number) => query.bind(number),
+        SqlValue::Null => query.bind(None::<i64>),
+    })
+}
+
+#[cfg(test)]
+pub(crate) async fn open_in_memory() -> DatabaseConnection {
+    DatabaseConnection(SqliteConnectOptions::new().in_memory(true).connect().await.unwrap())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::statement::sql;
+
+    // SQLite numbers `$2` and `$1` by their first appearance; the driver must bind them by their numbers.
+    #[tokio::test]
+    async fn values_are_bound_by_their_numbers_and_not_by_their_order() {
+        let mut connection = open_in_memory().await;
+        let statement = sql!("SELECT $2 AS second, $3 AS third, $1 AS first, $2 AS again", 1_i64, "two", None::<i64>);
+        let rows = connection.rows(statement).await.unwrap();
+        assert_eq!(rows[0].get::<i64>("first").unwrap(), 1);
+        assert_eq!(rows[0].get::<String>("second").unwrap(), "two");
+        assert_eq!(rows[0].get::<String>("again").unwrap(), "two");
+        assert_eq!(rows[0].get::<Option<i64>>("third").unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_statement_reports_the_rows_that_it_changed_also_if_their_values_stay_the_same() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (task TEXT, fence BIGINT)")).await.unwrap();
+        assert_eq!(connection.execute(sql!("INSERT INTO leases VALUES ($1, $2)", "a", 4_i64)).await.unwrap(), 1);
+        let touch = "UPDATE leases SET fence = fence WHERE fence = $2 AND task = $1";
+        assert_eq!(connection.execute(sql!(touch, "a", 4_i64)).await.unwrap(), 1);
+        assert_eq!(connection.execute(sql!(touch, "a", 3_i64)).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_transaction_writes_nothing() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (task TEXT)")).await.unwrap();
+        let mut transaction = connection.begin_write().await.unwrap();
+        assert_eq!(transaction.execute(sql!("INSERT INTO leases VALUES ($1)", "a")).await.unwrap(), 1);
+        drop(transaction);
+        assert!(connection.rows(sql!("SELECT task FROM leases")).await.unwrap().is_empty());
+    }
+}

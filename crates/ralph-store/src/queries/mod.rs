@@ -1,0 +1,5 @@
+//! Reads runs, their journal, and statistics over many runs.
+pub(crate) mod run_rows;
+pub(crate) mod runs;
+pub(crate) mod scope_usage;
+pub(crate) mod stats;

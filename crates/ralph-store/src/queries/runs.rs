@@ -1,0 +1,144 @@
+//! Reads runs, their projections and their journal.
+use ralph_core::fact::Fact;
+
+use crate::driver::statement::{SqlValue, sql};
+use crate::driver::{DatabaseRow, DriverError};
+use crate::journal::checksum::verify_checksum;
+use crate::journal::run_insert::{fact_checksum, loop_checksum};
+use crate::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
+
+/// One fact of the journal as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    pub seq: i64,
+    pub at: i64,
+    /// JSON.
+    pub body: String,
+}
+
+/// The loop of a run as it was last stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LatestLoop {
+    /// JSON.
+    pub(crate) loop_json: String,
+    /// The number of facts in its journal; `None` for runs stored with an early schema.
+    pub(crate) fact_count: Option<i64>,
+    pub(crate) fence: i64,
+}
+
+impl Store {
+    /// Returns the newest runs, newest first.
+    pub async fn recent_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!("SELECT {} FROM runs ORDER BY started_at DESC, id DESC LIMIT $1", RunRow::COLUMNS);
+        self.rows(sql!(sql, limit), RunRow::from_row).await
+    }
+
+    /// Returns the runs with the status `running`, newest first.
+    pub async fn unfinished_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql =
+            format!("SELECT {} FROM runs WHERE status = 'running' ORDER BY started_at DESC, id DESC", RunRow::COLUMNS);
+        self.rows(sql!(sql), RunRow::from_row).await
+    }
+
+    /// Returns up to five runs whose id starts or ends with these characters.
+    pub async fn find_runs_by_id_part(&self, id_part: &str) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {} FROM runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
+             ORDER BY started_at DESC LIMIT 5",
+            RunRow::COLUMNS
+        );
+        self.rows(sql!(sql, SqlValue::verbatim(id_part)), RunRow::from_row).await
+    }
+
+    /// Returns the iterations of a run in order.
+    pub async fn iterations_of_run(&self, run: &str) -> Result<Vec<IterationRow>, StoreError> {
+        let sql = "SELECT * FROM iterations WHERE run = $1 ORDER BY number";
+        self.rows(sql!(sql, SqlValue::verbatim(run)), IterationRow::from_row).await
+    }
+
+    /// Returns the attempts of a run in order.
+    pub async fn attempts_of_run(&self, run: &str) -> Result<Vec<AttemptRow>, StoreError> {
+        let sql = "SELECT * FROM attempts WHERE run = $1 ORDER BY iteration, number";
+        self.rows(sql!(sql, SqlValue::verbatim(run)), AttemptRow::from_row).await
+    }
+
+    /// Returns the evidence of a run in order.
+    pub async fn checks_of_run(&self, run: &str) -> Result<Vec<CheckRow>, StoreError> {
+        let sql = "SELECT * FROM verdicts WHERE run = $1 ORDER BY iteration, position";
+        self.rows(sql!(sql, SqlValue::verbatim(run)), CheckRow::from_row).await
+    }
+
+    /// Returns the facts of a run that have one of two kinds, in order.
+    pub async fn events_of_kinds(&self, run: &str, kinds: [&str; 2]) -> Result<Vec<EventRow>, StoreError> {
+        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind IN ($2, $3) ORDER BY seq";
+        let [first, second] = kinds;
+        let statement = sql!(sql, SqlValue::verbatim(run), SqlValue::verbatim(first), SqlValue::verbatim(second));
+        self.rows(statement, |row| read_event(run, row)).await
+    }
+
+    /// Returns the end of the agent's last message in a run.
+    pub async fn last_agent_message(&self, run: &str) -> Result<String, StoreError> {
+        let sql =
+            "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind = 'attempt.ended' ORDER BY seq DESC LIMIT 1";
+        let last = self.rows(sql!(sql, SqlValue::verbatim(run)), |row| read_event(run, row)).await?.pop();
+        let Some(last) = last else { return Ok(String::new()) };
+        match serde_json::from_str(&last.body) {
+            Ok(Fact::AttemptEnded { result, .. }) => Ok(result.final_text),
+            Ok(_) => Ok(String::new()),
+            Err(error) => {
+                Err(self.to_store_error(DriverError::unreadable_value(format!("fact {}: {error}", last.seq))))
+            }
+        }
+    }
+
+    /// Returns the receipt of a run, if it has one.
+    pub async fn receipt_of_run(&self, run: &str) -> Result<Option<ReceiptRow>, StoreError> {
+        let statement = sql!("SELECT verified, sha256, body FROM receipts WHERE run = $1", SqlValue::verbatim(run));
+        self.row(statement, ReceiptRow::from_row).await
+    }
+
+    /// Returns at most `limit` facts of a run after number `after`. Fails if the journal has a gap.
+    pub async fn events_after(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
+        // The journal can only grow between the two reads.
+        let expected_end = self.latest_loop(run).await?.fact_count.unwrap_or(0).min(after.saturating_add(limit.into()));
+        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let statement = sql!(sql, SqlValue::verbatim(run), after, limit);
+        let rows = self.rows(statement, |row| read_event(run, row)).await?;
+        let gap = rows.iter().zip(after + 1..).find(|(row, expected)| row.seq != *expected);
+        let end = rows.last().map_or(after, |row| row.seq);
+        match gap.map(|(_, missing)| missing).or((end < expected_end).then_some(end + 1)) {
+            None => Ok(rows),
+            Some(missing) => {
+                let message = format!("fact {missing} of run {run} is missing");
+                Err(self.to_store_error(DriverError::unreadable_value(message)))
+            }
+        }
+    }
+
+    /// Returns the loop of a run as it was last stored.
+    pub(crate) async fn latest_loop(&self, run: &str) -> Result<LatestLoop, StoreError> {
+        let statement = sql!("SELECT loop, facts, fence, loop_sum FROM runs WHERE id = $1", SqlValue::verbatim(run));
+        let read = |row: &DatabaseRow| {
+            let latest =
+                LatestLoop { loop_json: row.get("loop")?, fact_count: row.get("facts")?, fence: row.get("fence")? };
+            let found = loop_checksum(&latest.loop_json, latest.fact_count.unwrap_or(0));
+            verify_checksum(row.get("loop_sum")?, found, "the loop of a run").map(|()| latest)
+        };
+        Ok(self.rows(statement, read).await?.pop().unwrap_or_default())
+    }
+
+    /// Returns how many facts a run has.
+    pub(crate) async fn count_facts(&self, run: &str, latest: &LatestLoop) -> Result<i64, StoreError> {
+        if let Some(facts) = latest.fact_count {
+            return Ok(facts);
+        }
+        let statement = sql!("SELECT COUNT(*) AS facts FROM events WHERE run = $1", SqlValue::verbatim(run));
+        Ok(self.rows(statement, |row| row.get("facts")).await?.pop().unwrap_or_default())
+    }
+}
+
+fn read_event(run: &str, row: &DatabaseRow) -> Result<EventRow, DriverError> {
+    let event = EventRow { seq: row.get("seq")?, at: row.get("at")?, body: row.get("body")? };
+    let found = fact_checksum(run, event.seq, event.at, &event.body);
+    verify_checksum(row.get("sum")?, found, "a fact of the journal").map(|()| event)
+}

@@ -90,7 +90,10 @@ pub async fn set_up_worktree(plan: &RunPlan, keeper: &Keeper) -> AppResult<Optio
         log_folder: assigned.layout.state_folder().join("setup"),
     };
     let mut control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
-    let mut setup = std::pin::pin!(worktree::run_setup_commands(&assigned.worktree, request, received, async || true));
+    let mut setup =
+        std::pin::pin!(worktree::run_setup_commands(&assigned.worktree, request, received, || std::future::ready(
+            true
+        )));
     let (done, stopped) = tokio::select! {
         done = &mut setup => (done, None),
         signal = wait_for_stop_signal(&mut control, &commands) => {

@@ -1,5 +1,4 @@
 //! Runs one stage of a task, as a new run or as a resumed one.
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ralph_core::attempt::ModelSpend;
@@ -75,8 +74,7 @@ impl TaskRunner {
         let lease = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
         failpoints::reach_fail_point(FailPoint::UnfinishedStageFound);
         let owner = lease.owner().to_json();
-        let take_over =
-            async || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease)).await;
+        let take_over = || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease));
         let mut stored = self.retry_while_busy(take_over).await?;
         // Only from now on can no other process start anything for this run.
         self.services.kill_leftover_processes(&run.id);
@@ -104,7 +102,7 @@ impl TaskRunner {
         failpoints::reach_fail_point(FailPoint::StageBegins);
         let mut observer = PauseObserver {
             inner: self.services.stage_observer(&plan)?,
-            active_tasks: Rc::clone(&self.active_tasks),
+            active_tasks: Arc::clone(&self.active_tasks),
             task_id: self.lease.task_id.clone(),
         };
         if let Some(stage) = &plan.stage {

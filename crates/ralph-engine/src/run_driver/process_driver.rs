@@ -228,7 +228,7 @@ impl ProcessDriver<'_> {
         Ok(())
     }
 
-    async fn waiting_orders(&self) -> Result<Vec<PendingCommand>, StoreError> {
+    async fn waiting_orders(&mut self) -> Result<Vec<PendingCommand>, StoreError> {
         let plan = &self.effects.plan;
         self.store.pending_commands(&plan.id, plan.stage.as_ref().map(|stage| stage.task.as_str())).await
     }
@@ -386,5 +386,23 @@ async fn sleep_until_due(due: Option<Duration>) {
     match due {
         Some(due) => tokio::time::sleep(due).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_send<T: Send>(_: T) {}
+
+    /// Compiles only if a run can be spawned on a runtime with several threads.
+    #[expect(dead_code, reason = "the compiler checks it; it is never called")]
+    fn the_future_of_a_run_is_send(
+        plan: RunPlan,
+        start_mode: StartMode,
+        resources: RunResources,
+        observer: &mut dyn RunObserver,
+    ) {
+        assert_send(run_loop(plan, start_mode, resources, observer));
     }
 }

@@ -99,7 +99,7 @@ impl ProcessDriver<'_> {
             };
             let new_run = new_run_spec.map(|settings| NewRunData { settings, owner: self.lease.owner().to_json() });
             let store = self.store;
-            let write = async || store_step(store, &plan, &entry, new_run.as_ref()).await;
+            let write = || store_step(store, &plan, &entry, new_run.as_ref());
             let effect_runner = &mut self.effects;
             let prepare = async {
                 effects.iter().find_map(agent_start_of).iter().for_each(|start| effect_runner.prepare_start(start));
@@ -125,10 +125,10 @@ impl ProcessDriver<'_> {
     }
 
     /// Retries a write while the database is busy.
-    async fn retry_while_busy(
+    async fn retry_while_busy<W: Future<Output = Result<(), StoreError>>>(
         &mut self,
         mut result: Result<(), StoreError>,
-        retry: impl AsyncFn() -> Result<(), StoreError>,
+        retry: impl Fn() -> W,
     ) -> Result<(), StoreError> {
         let mut is_reported = false;
         while result.as_ref().is_err_and(StoreError::is_busy) {
@@ -175,7 +175,7 @@ impl ProcessDriver<'_> {
     }
 
     /// Returns what other runs have used of the shared budgets. Volatile events do not need it.
-    async fn other_runs_usage(&self, is_volatile: bool) -> Result<Vec<BudgetUsage>, EngineError> {
+    async fn other_runs_usage(&mut self, is_volatile: bool) -> Result<Vec<BudgetUsage>, EngineError> {
         let mut others = Vec::new();
         for shared in self.state.policy.shared.iter().filter(|_| !is_volatile) {
             let used = match (&shared.scope, &self.effects.cost_account) {

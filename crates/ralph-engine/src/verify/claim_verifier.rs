@@ -356,15 +356,15 @@ async fn run_checkout_setup(
     control: &mut VerificationControl,
 ) -> Result<(), Box<CheckEvidence>> {
     let commands = setup.iter().map(|command| ExternalCheck::from_shell_text(command));
-    run_setup_commands(context, commands, control, async || true).await
+    run_setup_commands(context, commands, control, || std::future::ready(true)).await
 }
 
 /// Runs the commands that prepare a work tree for the agent. They have a longer timeout than checks.
-pub async fn run_worktree_setup(
+pub async fn run_worktree_setup<C: Future<Output = bool>>(
     context: &CheckContext,
     setup: &[String],
     control: UnboundedReceiver<JobCommand>,
-    may_continue: impl AsyncFn() -> bool,
+    may_continue: impl Fn() -> C,
 ) -> Result<(), Box<CheckEvidence>> {
     let to_check = |command: &String| ExternalCheck {
         timeout_ms: WORKTREE_SETUP_TIMEOUT_MS,
@@ -374,11 +374,11 @@ pub async fn run_worktree_setup(
 }
 
 /// Runs commands one after the other and stops at the first that fails.
-async fn run_setup_commands(
+async fn run_setup_commands<C: Future<Output = bool>>(
     context: &CheckContext,
     commands: impl Iterator<Item = ExternalCheck>,
     control: &mut VerificationControl,
-    may_continue: impl AsyncFn() -> bool,
+    may_continue: impl Fn() -> C,
 ) -> Result<(), Box<CheckEvidence>> {
     for (check, number) in commands.zip(1_u32..) {
         let evidence = if may_continue().await {

@@ -2,7 +2,6 @@
 mod args;
 mod reporter;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ralph_core::event::StopSignal;
@@ -36,15 +35,15 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
     args.apply(&mut settings);
     plan::ensure_claims_verified(&settings)?;
     let assignment = build_assignment(args, &settings)?;
-    let reporter = Rc::new(WorkReporter::new(&args.output));
-    let request = work_request(args, settings.clone(), project.clone(), Rc::clone(&reporter));
+    let reporter = Arc::new(WorkReporter::new(&args.output));
+    let request = work_request(args, settings.clone(), project.clone(), Arc::clone(&reporter));
     let services = WorkServices::new(request)?;
     services.ensure_trust(&assignment)?;
     let work = WorkCommand { project, settings, reporter };
     with_keeper(|keeper| work.run_worker(services, assignment, keeper))
 }
 
-fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Rc<WorkReporter>) -> WorkRequest {
+fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Arc<WorkReporter>) -> WorkRequest {
     let flags = args.clone();
     WorkRequest {
         project,
@@ -77,7 +76,7 @@ fn build_assignment(args: &WorkArgs, settings: &Settings) -> Result<WorkAssignme
 struct WorkCommand {
     project: Project,
     settings: Settings,
-    reporter: Rc<WorkReporter>,
+    reporter: Arc<WorkReporter>,
 }
 
 impl WorkCommand {

@@ -14,6 +14,7 @@ use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
 use crate::policy::{NonceUse, ProofRequirement};
 use crate::prompt::{PromptPlan, RejectionFeedback};
+use crate::receipt::WorkTreeSnapshot;
 use crate::stall::{self, StallDecision};
 
 /// How an iteration ended that did not end the run.
@@ -166,6 +167,20 @@ pub(super) fn finish_with_iteration(
     let mut effects = vec![iteration_ended(iteration, status, context.now())];
     let (state, finished) = finish_run(context, iteration.number, run_end);
     effects.extend(finished);
+    (state, effects)
+}
+
+/// Ends the iteration and the run as completed, with a receipt. `snapshot` is the work tree that was verified.
+pub(super) fn complete_run(
+    context: LoopContext,
+    iteration: &IterationState,
+    reason: String,
+    snapshot: Option<WorkTreeSnapshot>,
+) -> StepResult {
+    let run_end = RunEnd::new(Outcome::Completed, reason);
+    let (state, mut effects) = finish_with_iteration(context, iteration, IterationStatus::Finished, run_end);
+    // After the end of the iteration and before the end of the run.
+    effects.insert(1, Effect::RecordReceipt { snapshot });
     (state, effects)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ralph_core::attempt::{AttemptReport, ModelSpend, RetryAdvice};
 use ralph_core::budget::BudgetUsage;
 use ralph_core::claim::{ClaimFinder, PromiseNonce};
-use ralph_core::event::AttemptKey;
+use ralph_core::event::{AttemptKey, WorkEvent};
 use ralph_core::loop_state::AgentSession;
 use ralph_core::policy::BaselineMode;
 use ralph_core::prompt::PromptPlan;
@@ -30,7 +30,7 @@ use super::judge_choice::JudgeChoice;
 use super::remaining_budget::RemainingBudget;
 use super::run_notes;
 use super::run_plan::{AgentChoice, AgentJob, OutputVisibility, PromptContext, RunPlan};
-use super::run_record::take_snapshot_blocking;
+use super::run_record::{describe_missing_snapshot, take_snapshot_blocking};
 use super::snapshots::AttemptSnapshots;
 use crate::verify::{
     CheckCache, CheckContext, ClaimVerifier, SealMonitor, SubmittedClaim, VerificationControl, VerificationPreparation,
@@ -239,7 +239,7 @@ impl EffectRunner {
                 None => None,
             };
             warning.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
-            let _ = messages.send(DriverMessage::AttemptEnded(key, report));
+            let _ = messages.send(DriverMessage::Work(WorkEvent::AttemptEnded { key, report }));
         };
         self.running = Some(self.spawn_work(key, command_sender, work));
     }
@@ -258,7 +258,8 @@ impl EffectRunner {
             if let Err(error) = task.await
                 && let Ok(panic) = error.try_into_panic()
             {
-                let _ = messages.send(DriverMessage::Panicked(key, panic_message(panic.as_ref())));
+                let what = panic_message(panic.as_ref());
+                let _ = messages.send(DriverMessage::Work(WorkEvent::Faulted { key, what }));
             }
         });
         RunningWork { commands, abort_handle, panic_monitor }
@@ -345,7 +346,7 @@ impl EffectRunner {
 
     fn report_not_started(&self, key: AttemptKey, reason: String) {
         let report = Box::new(not_started_report(reason, RetryAdvice::None));
-        let _ = self.messages.send(DriverMessage::AttemptEnded(key, report));
+        let _ = self.messages.send(DriverMessage::Work(WorkEvent::AttemptEnded { key, report }));
     }
 
     /// Remembers the agent's final message: it may be a claim that is verified.
@@ -406,7 +407,7 @@ impl EffectRunner {
         let work = async move {
             failpoints::reach_fail_point(FailPoint::PrepareStarted);
             let VerificationPreparation { sealing, baseline } = verifier.prepare(context, baseline, commands).await;
-            let _ = messages.send(DriverMessage::Prepared(sealing, baseline));
+            let _ = messages.send(DriverMessage::Work(WorkEvent::Prepared { sealing, baseline }));
         };
         self.running = Some(self.spawn_work(AttemptKey::PREPARATION, command_sender, work));
     }
@@ -421,15 +422,15 @@ impl EffectRunner {
         let work = async move {
             failpoints::reach_fail_point(FailPoint::VerifyStarted);
             let control = &mut VerificationControl::new(commands);
-            let evidence = match verifier.verify_seal(seal, control).await {
-                Err(broken) => broken,
+            let (evidence, snapshot) = match verifier.verify_seal(seal, control).await {
+                Err(broken) => (broken, None),
                 Ok(unbroken) => {
                     let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
-                    let _ = messages.send(DriverMessage::SnapshotTaken(taken));
-                    unbroken.verify_claim(context, control).await
+                    let snapshot = taken.map_err(|error| drop(messages.send(missing_snapshot_warning(&error)))).ok();
+                    (unbroken.verify_claim(context, control).await, snapshot)
                 }
             };
-            let _ = messages.send(DriverMessage::Verified(key, evidence));
+            let _ = messages.send(DriverMessage::Work(WorkEvent::Verified { key, evidence, snapshot }));
         };
         self.running = Some(self.spawn_work(key, command_sender, work));
     }
@@ -466,6 +467,10 @@ impl EffectRunner {
             running.abort_handle.abort();
         }
     }
+}
+
+fn missing_snapshot_warning(error: &str) -> DriverMessage {
+    DriverMessage::Warning(describe_missing_snapshot(error))
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

@@ -3,8 +3,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ralph_core::control_command;
-use ralph_core::event::{EventKind, LoopTimer, StopSignal};
+use ralph_core::control_command::ControlCommand;
+use ralph_core::event::{EventKind, LoopTimer, StopSignal, WorkEvent};
 use ralph_core::evidence::Verdict;
 use ralph_core::loop_state::{LoopPhase, LoopState};
 use ralph_core::outcome::RunEnd;
@@ -155,7 +155,7 @@ impl ProcessDriver<'_> {
             StartMode::Recovered(resumed) => self.resume_run(resumed).await,
             StartMode::Resumed(resumed) => {
                 self.resume_run(resumed).await?;
-                self.apply_event(EventKind::Ordered { order: control_command::ControlCommand::Resume }).await
+                self.apply_event(EventKind::ordered(ControlCommand::Resume)).await
             }
         }
     }
@@ -204,7 +204,8 @@ impl ProcessDriver<'_> {
             Some(_) => self.waiting_orders().await?,
             None => Vec::new(),
         };
-        self.run_step(StepInput::for_new_run(settings, waiting)).await
+        let opening = self.effects.plan.opening();
+        self.run_step(StepInput::for_new_run(opening, settings, waiting)).await
     }
 
     /// Continues where another process was stopped.
@@ -268,7 +269,7 @@ impl ProcessDriver<'_> {
 
     async fn handle_stop_signal(&mut self, signal: StopSignal) -> Result<(), EngineError> {
         let was_reported = self.state.phase.next_signal_kills();
-        self.apply_event(EventKind::Interrupted { signal }).await?;
+        self.apply_event(EventKind::interrupted(signal)).await?;
         self.report_grace_once(was_reported);
         Ok(())
     }
@@ -307,42 +308,32 @@ impl ProcessDriver<'_> {
 
     async fn handle_message(&mut self, message: DriverMessage) -> Result<(), EngineError> {
         match message {
-            DriverMessage::ResultSeen(key) => self.apply_event(EventKind::ResultSeen { key }).await,
-            DriverMessage::OutputResumed(key) => self.apply_event(EventKind::SpokeAgain { key }).await,
-            DriverMessage::Repeating(key) => self.apply_event(EventKind::Repeating { key }).await,
-            DriverMessage::RepeatingEnded(key) => self.apply_event(EventKind::GotOn { key }).await,
-            DriverMessage::HandshakeStarted(key) => self.apply_event(EventKind::HandshakeBegan { key }).await,
-            DriverMessage::HandshakeDone(key) => self.apply_event(EventKind::HandshakeDone { key }).await,
-            DriverMessage::Overspent(key, spend) => self.apply_event(EventKind::Overspent { key, spend }).await,
-            DriverMessage::Prepared(sealing, baseline) => {
-                self.apply_event(EventKind::Prepared { sealing, baseline }).await
-            }
-            DriverMessage::Verified(key, evidence) => {
-                if evidence.verdict() == Verdict::Accepted {
-                    failpoints::reach_fail_point(FailPoint::VerifyPassedUnrecorded);
-                }
-                self.apply_event(EventKind::Verified { key, evidence }).await
-            }
-            DriverMessage::SnapshotTaken(snapshot) => {
-                self.record_snapshot(snapshot);
-                Ok(())
-            }
-            DriverMessage::Panicked(key, what) => self.apply_event(EventKind::Faulted { key, what }).await,
-            DriverMessage::AttemptEnded(key, report) => {
-                failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
-                self.effects.remember_final_text(key, &report);
-                if !self.effects.plan.project.root.is_dir() {
-                    let root = self.effects.plan.project.root.display();
-                    let what = format!("the agent removed the workspace {root}");
-                    self.apply_event(EventKind::Broken { what }).await?;
-                }
-                self.apply_event(EventKind::AttemptEnded { key, report }).await
-            }
+            DriverMessage::Activity(key, activity) => self.apply_event(EventKind::Agent { key, activity }).await,
+            DriverMessage::Work(event) => self.handle_work_event(event).await,
             DriverMessage::Warning(text) => {
                 self.observer.on_warning(&text);
                 Ok(())
             }
         }
+    }
+
+    async fn handle_work_event(&mut self, event: WorkEvent) -> Result<(), EngineError> {
+        match &event {
+            WorkEvent::AttemptEnded { key, report } => {
+                failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
+                self.effects.remember_final_text(*key, report);
+                let root = &self.effects.plan.project.root;
+                if !root.is_dir() {
+                    let what = format!("the agent removed the workspace {}", root.display());
+                    self.apply_event(EventKind::broken(what)).await?;
+                }
+            }
+            WorkEvent::Verified { evidence, .. } if evidence.verdict() == Verdict::Accepted => {
+                failpoints::reach_fail_point(FailPoint::VerifyPassedUnrecorded);
+            }
+            WorkEvent::Verified { .. } | WorkEvent::Prepared { .. } | WorkEvent::Faulted { .. } => {}
+        }
+        self.apply_event(EventKind::Work(event)).await
     }
 
     /// Reports the timer that is due, with the quiet time of the activity that it watches. The rules may extend it.

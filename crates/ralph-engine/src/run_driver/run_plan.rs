@@ -275,6 +275,17 @@ impl RunPlan {
         }
     }
 
+    /// Describes the run for the journal.
+    #[must_use]
+    pub fn opening(&self) -> event::RunOpening {
+        event::RunOpening {
+            kind: self.kind.to_owned(),
+            agent: self.agent.name.clone(),
+            promise: self.claim_rules.promise.as_str().to_owned(),
+            checks: self.criteria.iter().map(Criterion::summary_line).collect(),
+        }
+    }
+
     /// Renders the prompt of an iteration. The result also has the variables without a value.
     pub fn render_prompt(
         &self,

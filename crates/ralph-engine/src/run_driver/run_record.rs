@@ -2,6 +2,7 @@
 //! of the verified work tree.
 use std::path::Path;
 
+use ralph_core::effect::Effect;
 use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 use ralph_core::receipt::{CompletedRun, ReceiptBuilder, ReceiptInput, WorkTreeSnapshot};
@@ -32,8 +33,6 @@ pub(super) struct RunRecord {
     started_at: UnixMillis,
     /// The files that must not change before a claim.
     pub(super) seal: Option<Seal>,
-    /// The work tree at the last verification.
-    pub(super) verified_snapshot: Option<WorkTreeSnapshot>,
 }
 
 impl RunRecord {
@@ -43,7 +42,6 @@ impl RunRecord {
             execution_log: StageExecutionLog::for_plan(plan),
             started_at: UnixMillis::default(),
             seal: None,
-            verified_snapshot: None,
         }
     }
 
@@ -84,17 +82,20 @@ impl RunRecord {
         }
     }
 
-    /// Returns the receipt if these facts complete the run.
+    /// Returns the receipt of the run that these effects complete. `snapshot` is the verified work tree.
     pub(super) fn build_receipt(
         &self,
         at: UnixMillis,
-        facts: &[&Fact],
+        decided: &[Effect],
+        snapshot: Option<WorkTreeSnapshot>,
         effects: &EffectRunner,
     ) -> Result<Option<Fact>, serde_json::Error> {
-        let Some(end) = facts.iter().find_map(|fact| CompletedRun::from_fact(fact)) else { return Ok(None) };
         let mut tally = self.receipt_tally.clone();
-        facts.iter().for_each(|fact| tally.observe_fact(fact));
-        let sealed = receipt_file::hash_receipt(&tally.build_receipt(&end, self.receipt_input(at, effects)?))?;
+        decided.iter().filter_map(Effect::recorded_fact).for_each(|fact| tally.observe_fact(fact));
+        let completed = decided.iter().filter_map(Effect::recorded_fact).find_map(CompletedRun::from_fact);
+        let Some(completed) = completed else { return Ok(None) };
+        let input = ReceiptInput { repository: snapshot, ..self.receipt_input(at, effects)? };
+        let sealed = receipt_file::hash_receipt(&tally.build_receipt(&completed, input))?;
         Ok(Some(Fact::Receipt { receipt: Box::new(sealed.receipt), sha256: sealed.sha256 }))
     }
 
@@ -106,13 +107,17 @@ impl RunRecord {
             role: plan.stage.as_ref().map(|stage| stage.role.to_string()),
             criteria: plan.criteria.clone(),
             criteria_sha256: receipt_file::hash_criteria(&plan.criteria)?,
-            repository: self.verified_snapshot.clone(),
+            repository: None,
             agent_version: agent_version(plan, effects.current_agent()),
             ralph: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: format_timestamp(self.started_at),
             finished_at: format_timestamp(at),
         })
     }
+}
+
+pub(super) fn describe_missing_snapshot(error: &str) -> String {
+    format!("the receipt has no snapshot of the verified work tree: {error}")
 }
 
 /// Takes a snapshot of what is verified, the work tree or its commit, on a blocking thread.

@@ -3,13 +3,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::budget::{BudgetScope, BudgetUsage};
-use ralph_core::criterion::Criterion;
 use ralph_core::effect::Effect;
-use ralph_core::event::{Event, EventKind, LoopTimer, UnixMillis};
+use ralph_core::event::{Event, EventKind, LifecycleEvent, LoopTimer, RunOpening, UnixMillis};
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use ralph_core::outcome::Outcome;
-use ralph_core::receipt::{CompletedRun, WorkTreeSnapshot};
+use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::step::step;
 
 use super::clock::{Clock, random_number};
@@ -17,17 +16,17 @@ use super::effect_runner::AgentStart;
 use super::process_driver::{EngineError, ProcessDriver};
 use super::run_observer::JournalPosition;
 use super::run_plan::{RunPlan, TaskStage};
-use super::run_record::take_snapshot;
+use super::run_record::{describe_missing_snapshot, take_snapshot};
 use ralph_store::receipt_file;
 use ralph_store::{
     BUSY_MESSAGE, CommandAnswer, GuidanceForNextStage, NewRun, NewStage, PendingCommand, StepRecord, Store, StoreError,
 };
 use ralph_util::failpoints::{self, FailPoint};
 
-/// The input of a step: one event, or the events at the start of a run.
+/// The input of a step.
 pub(super) struct StepInput {
-    events: Vec<EventKind>,
-    /// The ids of the orders among them.
+    event: EventKind,
+    /// The ids of the orders in it.
     order_ids: Vec<String>,
     /// The settings of a new run, which is stored with this step.
     new_run_spec: Option<String>,
@@ -41,26 +40,26 @@ struct NewRunData {
 
 impl StepInput {
     pub(super) fn from_event(event: EventKind) -> Self {
-        Self { events: vec![event], order_ids: Vec::new(), new_run_spec: None }
+        Self { event, order_ids: Vec::new(), new_run_spec: None }
     }
 
     pub(super) fn from_order(PendingCommand { id, command: order }: PendingCommand) -> Self {
-        Self { events: vec![EventKind::Ordered { order }], order_ids: vec![id], new_run_spec: None }
+        Self { event: EventKind::ordered(order), order_ids: vec![id], new_run_spec: None }
     }
 
     /// A run is resumed. Of the waiting orders, only those that apply before the resume are included.
     pub(super) fn for_recovery(changed: Vec<String>, waiting: Vec<PendingCommand>) -> Self {
         let first = waiting.into_iter().filter(|waiting| waiting.command.applies_before_resume());
         let (orders, order_ids) = first.map(|PendingCommand { id, command: order }| (order, id)).unzip();
-        Self { events: vec![EventKind::Recovered { changed, orders }], order_ids, new_run_spec: None }
+        let event = EventKind::Lifecycle(LifecycleEvent::Recovered { changed, orders });
+        Self { event, order_ids, new_run_spec: None }
     }
 
     /// A run starts for which orders already wait.
-    pub(super) fn for_new_run(settings: String, waiting: Vec<PendingCommand>) -> Self {
-        let (order_ids, mut events): (Vec<String>, Vec<EventKind>) =
-            waiting.into_iter().map(|PendingCommand { id, command: order }| (id, EventKind::Ordered { order })).unzip();
-        events.push(EventKind::Started);
-        Self { events, order_ids, new_run_spec: Some(settings) }
+    pub(super) fn for_new_run(opening: RunOpening, settings: String, waiting: Vec<PendingCommand>) -> Self {
+        let (orders, order_ids) = waiting.into_iter().map(|waiting| (waiting.command, waiting.id)).unzip();
+        let event = EventKind::Lifecycle(LifecycleEvent::Started { opening, orders });
+        Self { event, order_ids, new_run_spec: Some(settings) }
     }
 }
 
@@ -68,20 +67,12 @@ impl ProcessDriver<'_> {
     /// Lets the rules decide, stores the decision, and performs its effects.
     pub(super) async fn run_step(&mut self, input: StepInput) -> Result<(), EngineError> {
         let at = self.clock.now();
-        let StepInput { events, order_ids, new_run_spec } = input;
-        let is_volatile = events.iter().all(EventKind::is_volatile);
+        let StepInput { event, order_ids, new_run_spec } = input;
+        let is_volatile = event.is_volatile();
         self.effects.others_used = self.other_runs_usage(is_volatile).await?;
-        let (next, effects) = self.fold_events(events);
-        let decided = effects.iter().filter_map(|effect| match effect {
-            Effect::Record { fact } => Some(fact),
-            _ => None,
-        });
-        let opening = new_run_spec.is_some().then(|| self.run_started_fact());
-        let mut facts: Vec<&Fact> = opening.iter().chain(decided).collect();
-        let receipt = self.build_receipt(at, &facts).await;
-        if let (Some(receipt), Some(end)) = (&receipt, facts.len().checked_sub(1)) {
-            facts.insert(end, receipt);
-        }
+        let (next, effects) = step(self.state.clone(), self.build_event(event));
+        let receipt = self.build_receipt(at, &effects).await;
+        let facts = facts_of_step(&effects, receipt.as_ref());
         if !is_volatile && (next != self.state || !facts.is_empty() || !order_ids.is_empty()) {
             let plan = Arc::clone(&self.effects.plan);
             let run = &plan.id;
@@ -153,25 +144,16 @@ impl ProcessDriver<'_> {
         }
     }
 
-    /// Applies the rules to one event after the other.
-    fn fold_events(&self, events: Vec<EventKind>) -> (LoopState, Vec<Effect>) {
-        let (wall_clock, plan_availability) = (Clock::wall_now(), self.effects.plan.check_plan_file());
-        let mut all_effects = Vec::new();
-        let mut state = self.state.clone();
-        for kind in events {
-            let event = Event {
-                at: self.clock.active_now(),
-                wall_clock,
-                random: random_number(),
-                plan_availability,
-                used_by_others: self.effects.others_used.clone(),
-                kind,
-            };
-            let (next, effects) = step(state, event);
-            state = next;
-            all_effects.extend(effects);
+    /// Adds the time and the surroundings to an event.
+    fn build_event(&self, kind: EventKind) -> Event {
+        Event {
+            at: self.clock.active_now(),
+            wall_clock: Clock::wall_now(),
+            random: random_number(),
+            plan_availability: self.effects.plan.check_plan_file(),
+            used_by_others: self.effects.others_used.clone(),
+            kind,
         }
-        (state, all_effects)
     }
 
     /// Returns what other runs have used of the shared budgets. Volatile events do not need it.
@@ -189,43 +171,24 @@ impl ProcessDriver<'_> {
         Ok(others)
     }
 
-    fn run_started_fact(&self) -> Fact {
-        let plan = &self.effects.plan;
-        Fact::RunStarted {
-            kind: plan.kind.to_owned(),
-            agent: plan.agent.name.clone(),
-            promise: plan.claim_rules.promise.as_str().to_owned(),
-            max_iterations: plan.policy.max_iterations,
-            checks: plan.criteria.iter().map(Criterion::summary_line).collect(),
-        }
-    }
-
-    /// Returns the receipt if these facts complete the run.
-    async fn build_receipt(&mut self, at: UnixMillis, facts: &[&Fact]) -> Option<Fact> {
-        if !facts.iter().any(|fact| CompletedRun::from_fact(fact).is_some()) {
-            return None;
-        }
-        if self.record.verified_snapshot.is_none() {
-            let plan = &self.effects.plan;
-            let snapshot = take_snapshot(&plan.project.root, plan.acceptance.isolation).await;
-            self.record_snapshot(snapshot);
-        }
-        match self.record.build_receipt(at, facts, &self.effects) {
+    /// Returns the receipt, if the rules request one.
+    async fn build_receipt(&mut self, at: UnixMillis, effects: &[Effect]) -> Option<Fact> {
+        let verified = effects.iter().find_map(requested_receipt)?;
+        let snapshot = match verified {
+            Some(snapshot) => Some(snapshot),
+            None => {
+                let plan = &self.effects.plan;
+                let taken = take_snapshot(&plan.project.root, plan.acceptance.isolation).await;
+                taken.map_err(|error| self.observer.on_warning(&describe_missing_snapshot(&error))).ok()
+            }
+        };
+        match self.record.build_receipt(at, effects, snapshot, &self.effects) {
             Ok(receipt) => receipt,
             Err(error) => {
                 self.observer.on_warning(&format!("cannot write the receipt of the run: {error}"));
                 None
             }
         }
-    }
-
-    /// Keeps the snapshot of the work tree that is verified.
-    pub(super) fn record_snapshot(&mut self, snapshot: Result<WorkTreeSnapshot, String>) {
-        self.record.verified_snapshot = snapshot
-            .inspect_err(|error| {
-                self.observer.on_warning(&format!("the receipt has no snapshot of the verified work tree: {error}"));
-            })
-            .ok();
     }
 
     /// Writes a copy of the receipt into the folder of the run.
@@ -246,7 +209,7 @@ impl ProcessDriver<'_> {
 
     fn perform_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Record { .. } => {}
+            Effect::Record { .. } | Effect::RecordReceipt { .. } => {}
             Effect::StartTimer { timer: timer @ LoopTimer::Limit { .. }, after_ms } => {
                 let due = self.clock.active_elapsed() + Duration::from_millis(after_ms);
                 self.timers.start_with_wall_due(timer, due, Clock::wall_now().add_millis(after_ms));
@@ -296,6 +259,23 @@ fn guidance_for_next_stage<'a>(plan: &'a RunPlan, next: &'a LoopState) -> Option
     Some(GuidanceForNextStage { task: &stage.task, guidance: next.undelivered_guidance() })
 }
 
+/// Returns the facts to store, in the order of the effects. A receipt that could not be built is left out.
+fn facts_of_step<'a>(effects: &'a [Effect], receipt: Option<&'a Fact>) -> Vec<&'a Fact> {
+    let fact_of = |effect: &'a Effect| match requested_receipt(effect) {
+        Some(_) => receipt,
+        None => effect.recorded_fact(),
+    };
+    effects.iter().filter_map(fact_of).collect()
+}
+
+/// Returns the verified work tree of the requested receipt, if the effect requests one.
+fn requested_receipt(effect: &Effect) -> Option<Option<WorkTreeSnapshot>> {
+    match effect {
+        Effect::RecordReceipt { snapshot } => Some(snapshot.clone()),
+        _ => None,
+    }
+}
+
 fn trace_stored_step(run: &str, seq: i64, facts: &[&Fact], effects: usize) {
     let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
     tracing::debug!(run, seq, facts = ?names, effects, "stored a step");
@@ -317,6 +297,7 @@ fn agent_start_of(effect: &Effect) -> Option<AgentStart> {
             agent: *agent,
         }),
         Effect::Record { .. }
+        | Effect::RecordReceipt { .. }
         | Effect::StartTimer { .. }
         | Effect::CancelTimer { .. }
         | Effect::StopAgent { .. }

@@ -9,7 +9,8 @@ use ralph_core::policy::{BaselineMode, ContextMode, Policy};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    ControlEvent, ControlInput, OutputVisibility, RunObserver, RunPlan, STAGE_RUN_KIND, SignalRequest, SuspendRequest,
+    ControlEvent, ControlInput, OutputVisibility, RunContext, RunObserver, RunPlan, RunSpec, STAGE_RUN_KIND,
+    SignalRequest, SuspendRequest,
 };
 use ralph_engine::worktree::{AcceptanceBase, UnlandedWork};
 use ralph_process::Keeper;
@@ -152,13 +153,20 @@ impl WorkServices {
     pub(super) fn plan_new_stage(&self, row: &TaskRow, progress: &TaskProgress, tree: &Project) -> AppResult<RunPlan> {
         let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.reports.clone())?;
         warnings.iter().for_each(|warning| self.request.observer.on_warning(&row.task.id, warning));
-        let judge = plan.judge.map(|judge| self.worktrees.with_task_base(row, judge));
-        let own_worktree = self.worktrees.assigned_worktree(row, &progress.stage);
+        let RunPlan { spec, context } = match self.worktrees.task_base(row) {
+            Some(base) => plan.with_judge_base(base),
+            None => plan,
+        };
         // A check that passes before a later stage shows that earlier stages did their work, not that it is empty.
-        let baseline = if progress.reports.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
-        let duty = plan.policy.duty.after_stages(&progress.reports);
-        let policy = Policy { baseline, duty, ..plan.policy };
-        Ok(RunPlan { kind: STAGE_RUN_KIND, project: tree.clone(), judge, own_worktree, policy, ..plan })
+        let baseline = if progress.reports.is_empty() { spec.policy.baseline } else { BaselineMode::Skip };
+        let duty = spec.policy.duty.after_stages(&progress.reports);
+        let spec = RunSpec { policy: Policy { baseline, duty, ..spec.policy }, ..spec };
+        let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), ..context };
+        let plan = RunPlan { spec, context };
+        Ok(match self.worktrees.assigned_worktree(row, &progress.stage) {
+            Some(assigned) => plan.with_own_worktree(assigned),
+            None => plan,
+        })
     }
 
     /// Plans a stage that is resumed.

@@ -9,7 +9,6 @@ use super::services::AcceptedStage;
 use super::worktree_setup::SetupContext;
 use crate::error::{AppError, AppResult, ErrorKind};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::JudgeChoice;
 use ralph_engine::worktree::{
     self, AcceptanceBase, AssignedWorktree, TaskWorktree, UnlandedWork, WorktreeError, WorktreeLayout,
     WorktreeSetupRequest,
@@ -113,12 +112,9 @@ impl TaskWorktrees {
         })
     }
 
-    /// Sets the base of the judge to that of the task, so that it judges all work for the task.
-    pub(super) fn with_task_base(&self, row: &TaskRow, judge: JudgeChoice) -> JudgeChoice {
-        match self.lock_worktrees().get(&row.task.id) {
-            Some(tree) => JudgeChoice { base_commit: tree.base.clone(), ..judge },
-            None => judge,
-        }
+    /// Returns the commit from which the work on a task started, if its work tree is open. A judge judges all work since.
+    pub(super) fn task_base(&self, row: &TaskRow) -> Option<String> {
+        self.lock_worktrees().get(&row.task.id).map(|tree| tree.base.clone())
     }
 
     /// Runs git work on a blocking thread, so that the other tasks continue.

@@ -14,7 +14,7 @@ use ralph_app::control::{FollowResult, FollowUntil, JournalFollower, JournalProg
 use ralph_app::run::FoundRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{self, AgentChoice, OutputVisibility, RunSpec, RunSpecError, StoredAgent};
+use ralph_engine::run_driver::{self, AgentChoice, OutputVisibility, RunContext, RunSpec, RunSpecError, StoredAgent};
 use ralph_store::{RunRow, Store};
 
 /// Follows a run to its end and returns its exit code
@@ -93,8 +93,8 @@ fn stored_agents(run: &RunRow) -> Result<Vec<AgentChoice>, CommandError> {
         visibility: OutputVisibility::Shown,
     };
     let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
-    let plan = RunSpec::parse(&run.settings).and_then(|settings| settings.into_plan(target, no_arguments));
-    Ok(plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect()))
+    let restored = RunSpec::parse(&run.settings).and_then(|spec| RunContext::restore(&spec, target, no_arguments));
+    Ok(restored.map_or_else(|_| Vec::new(), |context| std::iter::once(context.agent).chain(context.fallback).collect()))
 }
 
 fn print_header(run: &RunRow, past: i64) {

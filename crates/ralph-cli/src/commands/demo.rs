@@ -17,12 +17,9 @@ use ralph_agents as agent;
 use ralph_agents::PresetOverrides;
 use ralph_app::demo::{DEMO_CHECK, DEMO_TASK, DemoRepository};
 use ralph_app::view::{RunView, short_id};
-use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{AgentChoice, OutputVisibility, PromptSource, RunPlan, new_run_id};
-use ralph_engine::verify::AcceptancePolicy;
+use ralph_engine::run_driver::{AgentChoice, OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec, new_run_id};
 use ralph_store::{OpenMode, Store};
-use ralph_util::memory_size::MemorySize;
 
 /// Shows a complete run with a scripted agent that lies first; needs no account and no setup
 ///
@@ -46,7 +43,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, CommandError> {
     print_introduction(&repository);
     let is_watched = io::stderr().is_terminal() && !args.fast;
     let plan = plan_demo_run(&repository, if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] })?;
-    let id = plan.id.clone();
+    let id = plan.context.id.clone();
     let code = execute_run(plan, OutputMode::Plain(ReportDetail::Everything))?;
     print_result(&repository, &id)?;
     Ok(code)
@@ -56,37 +53,35 @@ fn plan_demo_run(repository: &DemoRepository, extra_args: &[&str]) -> Result<Run
     let internal =
         |error: &(dyn std::error::Error + 'static)| CommandError::from_error(exit_code::INTERNAL_ERROR, error);
     let promise = Promise::parse("DONE").map_err(|error| internal(&error))?;
-    Ok(RunPlan {
+    let agent = AgentChoice {
+        name: "demo".to_owned(),
+        adapter: agent::find_agent("demo").map_err(|error| internal(&error))?,
+        overrides: PresetOverrides::default(),
+        model: None,
+        permission: None,
+        extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
+        env: Vec::new(),
+    };
+    let policy = Policy { proof: ProofRequirement::Checks, ..Policy::new(5) };
+    let prompt = PromptSource::Text(DEMO_TASK.to_owned());
+    let spec = RunSpec {
+        criteria: vec![ExternalCheck::from_shell_text(DEMO_CHECK).into()],
+        stop_grace: Duration::from_secs(5),
+        ..RunSpec::new(prompt, &agent, ClaimRules::new(promise), policy)
+    };
+    let context = RunContext {
         id: new_run_id(),
         kind: "demo",
         project: Project::find_from(&repository.root)?,
-        agent: AgentChoice {
-            name: "demo".to_owned(),
-            adapter: agent::find_agent("demo").map_err(|error| internal(&error))?,
-            overrides: PresetOverrides::default(),
-            model: None,
-            permission: None,
-            extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
-            env: Vec::new(),
-        },
+        agent,
         fallback: Vec::new(),
-        prompt: PromptSource::Text(DEMO_TASK.to_owned()),
-        plan_file: None,
-        stage: None,
-        own_worktree: None,
-        session_log: None,
-        claim_rules: ClaimRules::new(promise),
-        criteria: vec![ExternalCheck::from_shell_text(DEMO_CHECK).into()],
-        acceptance: AcceptancePolicy::default(),
         judge: None,
-        policy: Policy { proof: ProofRequirement::Checks, ..Policy::new(5) },
-        stop_grace: Duration::from_secs(5),
+        session_log: None,
         visibility: OutputVisibility::Shown,
-        max_memory: None,
-        log_limit: MemorySize::GIGABYTE,
-        sharing: LockSharing::Exclusive,
-        config_fingerprints: None,
-    })
+        own_worktree: None,
+        lease_fence: None,
+    };
+    Ok(RunPlan { spec, context })
 }
 
 fn print_introduction(repository: &DemoRepository) {

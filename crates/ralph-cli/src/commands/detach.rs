@@ -12,7 +12,7 @@ use super::{out, report_result};
 use crate::error::CommandError;
 use crate::report::{NotifyOnFirstFact, PlainReport, ReportDetail};
 use ralph_app::view::short_id;
-use ralph_engine::run_driver::{EngineError, OutputVisibility, RunObserver, RunPlan};
+use ralph_engine::run_driver::{EngineError, OutputVisibility, RunContext, RunObserver, RunPlan};
 use ralph_process as process;
 use ralph_process::{BackgroundStart, StartupPipe};
 use ralph_util::private_files;
@@ -73,9 +73,10 @@ pub fn run_detached(
         OutputVisibility::Hidden => StartAnnouncement::Json,
         OutputVisibility::Shown => StartAnnouncement::Line,
     };
-    let plan = RunPlan { visibility: OutputVisibility::Hidden, ..plan };
-    let id = plan.id.clone();
-    let log = DetachedLog::open(&plan.project.run_folder(&id))?;
+    let context = RunContext { visibility: OutputVisibility::Hidden, ..plan.context };
+    let plan = RunPlan { context, ..plan };
+    let id = plan.context.id.clone();
+    let log = DetachedLog::open(&plan.context.project.run_folder(&id))?;
     let report = log.file.try_clone().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
     let work = |startup_pipe: io::Result<StartupPipe>| {
         let startup_pipe = startup_pipe.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;

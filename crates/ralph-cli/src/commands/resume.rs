@@ -22,7 +22,7 @@ use ralph_app::worktrees::ensure_task_is_free;
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    Clock, GENERATE_RUN_KIND, OutputVisibility, ResumedRun, RunPlan, RunSpec, STAGE_RUN_KIND, StartMode,
+    Clock, GENERATE_RUN_KIND, OutputVisibility, ResumedRun, RunPlan, STAGE_RUN_KIND, StartMode,
 };
 use ralph_process::Keeper;
 use ralph_store::{CommandTarget, RunRow, Store, StoredRun, TakeoverGuard};
@@ -168,9 +168,8 @@ async fn inspect_run(
 async fn resume_run(run: ResumableRun, store: Store, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
     let ResumableRun { row, plan, changes } = run;
     let lease = acquire_run_lease(&plan).await?;
-    let settings = RunSpec::from_plan(&plan)
-        .to_stored_json()
-        .map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
+    let settings =
+        plan.spec.to_stored_json().map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
     if let Some(task) = &row.task {
         ensure_task_is_free(&store, task).await?;
     }
@@ -189,8 +188,8 @@ async fn resume_run(run: ResumableRun, store: Store, keeper: Keeper, output: Out
         return Ok(signal_exit_code(signal));
     }
     let start = StartMode::Resumed(Box::new(ResumedRun { stored_run: stored, changes }));
-    let reporter = output.start_reporter(plan.policy.max_iterations)?;
-    let (kind, project) = (plan.kind, plan.project.clone());
+    let reporter = output.start_reporter(plan.spec.policy.max_iterations)?;
+    let (kind, project) = (plan.context.kind, plan.context.project.clone());
     let code = run_and_report(plan, start, build_run_resources(keeper, lease, store)?, reporter).await?;
     match kind {
         GENERATE_RUN_KIND => task::finish_generation(&project, &row.id, code, audience).await,

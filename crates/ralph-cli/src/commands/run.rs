@@ -21,7 +21,7 @@ use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_engine::lock::{LockError, LockSharing};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    self, Clock, ControlInput, EngineError, RunLease, RunPlan, RunResources, StartMode, WorktreeLock,
+    self, Clock, ControlInput, EngineError, RunLease, RunPlan, RunResources, RunSpec, StartMode, WorktreeLock,
 };
 use ralph_process::Keeper;
 use ralph_store::{OpenMode, RunRow, Store};
@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     let settings = args.load_settings(&project)?;
     let plan = plan_run(args, &settings, project)?;
-    refuse_recursion(&plan.project)?;
+    refuse_recursion(&plan.context.project)?;
     preflight_run(&plan)?;
     trust::ensure_approved(&plan, &settings)?;
     let plan = if args.worktree { create_worktree(plan, &settings)? } else { plan };
@@ -52,11 +52,9 @@ fn plan_run(args: &RunArgs, settings: &Settings, project: Project) -> Result<Run
     };
     ensure_run_criteria(settings, &request.checks)?;
     let plan = build_default_plan(request, project)?;
-    Ok(RunPlan {
-        policy: Policy { context: settings.context.value, ..plan.policy },
-        sharing: if args.parallel { LockSharing::Shared } else { LockSharing::Exclusive },
-        ..plan
-    })
+    let sharing = if args.parallel { LockSharing::Shared } else { LockSharing::Exclusive };
+    let policy = Policy { context: settings.context.value, ..plan.spec.policy };
+    Ok(RunPlan { spec: RunSpec { policy, sharing, ..plan.spec }, ..plan })
 }
 
 /// Runs a plan to its end and prints the result.
@@ -75,7 +73,7 @@ pub fn with_keeper<W: Future<Output = Result<u8, CommandError>>>(
 
 /// Runs a plan to its end with a keeper that is already running.
 pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
-    let state = plan.project.state_folder();
+    let state = plan.context.project.state_folder();
     let has_header = matches!(output, OutputMode::Plain(_));
     // SQLite opens its files in another thread. This thread prepares the rest meanwhile, and yields after each part so
     // that the future that opens the store can submit its next step.
@@ -84,7 +82,7 @@ pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, output: OutputMo
         yield_now().await;
         redact::prepare_secrets();
         yield_now().await;
-        (lease, output.start_reporter(plan.policy.max_iterations))
+        (lease, output.start_reporter(plan.spec.policy.max_iterations))
     };
     let (store, (lease, reporter)) = tokio::join!(Store::open(&state, OpenMode::Create), meanwhile);
     let (store, lease) = match (store, lease) {
@@ -93,7 +91,7 @@ pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, output: OutputMo
             return Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "the database was not created"));
         }
         (Err(error), lease) => {
-            lease.into_iter().for_each(|lease| lease.discard_unstored_run(&plan));
+            lease.into_iter().for_each(|lease| lease.discard_unstored_run(&plan.context));
             return Err(error.into());
         }
     };
@@ -103,7 +101,7 @@ pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, output: OutputMo
         print_fresh_session_note(&plan);
     }
     if let Some(signal) = set_up_worktree(&plan, &keeper).await? {
-        lease.discard_unstored_run(&plan);
+        lease.discard_unstored_run(&plan.context);
         return Ok(signal_exit_code(signal));
     }
     run_and_report(plan, StartMode::New, build_run_resources(keeper, lease, store)?, reporter?).await
@@ -117,19 +115,19 @@ pub fn build_run_resources(keeper: Keeper, lease: RunLease, store: Store) -> Res
 
 /// Takes the locks of a run.
 pub async fn acquire_run_lease(plan: &RunPlan) -> Result<RunLease, EngineError> {
-    if plan.own_worktree.is_some() {
-        return RunLease::acquire_in_own_worktree(plan, Clock::start().now()).await;
+    if plan.context.own_worktree.is_some() {
+        return RunLease::acquire_in_own_worktree(&plan.context, Clock::start().now()).await;
     }
     let tree = WorktreeLock::acquire(plan, Clock::start().now()).await?;
     yield_now().await;
-    RunLease::acquire(plan, tree).await
+    RunLease::acquire(&plan.context, tree).await
 }
 
 /// Converts a lock error. For `ralph run`, adds a hint about `--parallel`.
 fn run_lock_error(plan: &RunPlan, error: EngineError) -> CommandError {
     let is_taken = matches!(error, EngineError::Lock(LockError::Taken { .. }));
     let failure = CommandError::from(error);
-    if is_taken && plan.kind == "run" {
+    if is_taken && plan.context.kind == "run" {
         return failure.with_hint("runs that were all started with --parallel work side by side, in the same files");
     }
     failure
@@ -142,9 +140,9 @@ pub async fn run_and_report(
     resources: RunResources,
     reporter: RunReporter,
 ) -> Result<u8, CommandError> {
-    let id = plan.id.clone();
-    let (session, started_at) = (plan.session_log.clone(), Instant::now());
-    let worktree = plan.own_worktree.clone();
+    let id = plan.context.id.clone();
+    let (session, started_at) = (plan.context.session_log.clone(), Instant::now());
+    let worktree = plan.context.own_worktree.clone();
     let store = Arc::clone(&resources.store);
     let ended = match run_with_classic_log(plan, start, resources, reporter.report).await {
         Ok(ended) => ended,
@@ -189,10 +187,10 @@ async fn run_with_classic_log(
     resources: RunResources,
     mut report: ThreadedReporter,
 ) -> Result<RunEnd, CommandError> {
-    let Some(file) = plan.session_log.clone() else {
+    let Some(file) = plan.context.session_log.clone() else {
         return Ok(run_driver::run_loop(plan, start, resources, &mut report).await?);
     };
-    let mut log = ClassicLog::new(file, plan.kind, report);
+    let mut log = ClassicLog::new(file, plan.context.kind, report);
     let ended = run_driver::run_loop(plan, start, resources, &mut log).await.map_err(CommandError::from);
     ended.inspect_err(|failure| log.write_aborted_summary(&failure.message, failure.exit_code))
 }
@@ -201,30 +199,30 @@ pub fn print_run_header(plan: &RunPlan) {
     let colors = ColorMode::for_stream(&io::stderr());
     out::print_note(&format!(
         "{} {} · agent {} · promise {} · at most {}",
-        colors.style_text(TextStyle::Bold, &format!("ralph {}", plan.kind)),
-        short_id(&plan.id),
-        plan.agent.name,
-        plan.claim_rules.promise.as_str(),
-        pluralize(i64::from(plan.policy.max_iterations), "iteration"),
+        colors.style_text(TextStyle::Bold, &format!("ralph {}", plan.context.kind)),
+        short_id(&plan.context.id),
+        plan.context.agent.name,
+        plan.spec.claim_rules.promise.as_str(),
+        pluralize(i64::from(plan.spec.policy.max_iterations), "iteration"),
     ));
     budget::print_budget(plan);
-    if let Some(permissions) = plan.agent.describe_permissions() {
+    if let Some(permissions) = plan.context.agent.describe_permissions() {
         out::print_note(&format!("may       {permissions}"));
     }
-    for agent in &plan.fallback {
+    for agent in &plan.context.fallback {
         out::print_note(&format!("fallback  {}", agent.name));
     }
     print_fresh_session_note(plan);
-    if let Some(stage) = &plan.stage {
+    if let Some(stage) = &plan.spec.stage {
         out::print_note(&format!("task      {}, {}", stage.task, stage.role));
     }
-    if plan.criteria.is_empty() {
+    if plan.spec.criteria.is_empty() {
         out::print_note("no checks: the claim alone decides, and nothing is verified");
     }
-    for check in &plan.criteria {
+    for check in &plan.spec.criteria {
         out::print_note(&format!("check     {}", check.display_name()));
     }
-    if let Some(place) = &plan.own_worktree {
+    if let Some(place) = &plan.context.own_worktree {
         out::print_note(&format!("tree      {}, branch {}", place.worktree.path.display(), place.worktree.branch()));
     }
 }

@@ -5,9 +5,9 @@ use ralph_core::attempt::{
 use ralph_core::claim::{Claim, ClaimReading, NoClaimReason};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::agent_choice::AgentJob;
 use super::agent_listener::AgentListener;
 use super::attempt_io::AttemptIo;
-use super::run_plan::AgentJob;
 use ralph_process::{JobCommand, JobExit, JobInput, Keeper, SpawnError, pump_job};
 use ralph_util::failpoints::{self, FailPoint};
 

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::activity_clock::ActivityClock;
+use super::agent_choice::{AgentChoice, AgentJob};
 use super::attempt_io::{AttemptIo, SessionRequest};
 use super::attempt_output::{AttemptOutputReader, FilteredDisplay};
 use super::attempt_runner::{self, not_started_report};
@@ -28,8 +29,9 @@ use super::driver_message::{DisplayUpdate, DriverMessage};
 use super::filter_process::FilterProcess;
 use super::judge_choice::JudgeChoice;
 use super::remaining_budget::RemainingBudget;
+use super::run_context::OutputVisibility;
 use super::run_notes;
-use super::run_plan::{AgentChoice, AgentJob, OutputVisibility, PromptContext, RunPlan};
+use super::run_plan::{PromptContext, RunPlan};
 use super::run_record::{describe_missing_snapshot, take_snapshot_blocking};
 use super::snapshots::AttemptSnapshots;
 use crate::verify::{
@@ -118,9 +120,10 @@ impl EffectRunner {
         messages: mpsc::UnboundedSender<DriverMessage>,
         display_updates: mpsc::Sender<DisplayUpdate>,
     ) -> Self {
-        let log_budget = LogBudget::new(plan.raw_log_bytes(), &plan.project.run_folder(&plan.id));
-        let change_detector = (plan.policy.stall_after > 0).then(|| ChangeDetector::for_project(&plan.project));
-        let snapshots = AttemptSnapshots::for_plan(&plan);
+        let log_budget = LogBudget::new(plan.raw_log_bytes(), &plan.context.project.run_folder(&plan.context.id));
+        let change_detector =
+            (plan.spec.policy.stall_after > 0).then(|| ChangeDetector::for_project(&plan.context.project));
+        let snapshots = AttemptSnapshots::for_context(&plan.context);
         Self {
             plan: Arc::new(plan),
             activity: ActivityClock::new(),
@@ -160,7 +163,7 @@ impl EffectRunner {
             .render_prompt(plan, nonce.as_ref(), context)
             .map_err(|error| format!("the prompt cannot be read: {error}"))?;
         self.warn_unknown_variables(unknown_variables);
-        let choice = self.plan.agent_at(*agent);
+        let choice = self.plan.context.agent_at(*agent);
         let session_request = choice.session_request(session.as_ref().map(|session| session.id.clone()));
         let job = self.plan.build_agent_job(choice, &prompt, &session_request);
         let job = job.map_err(|error| format!("cannot find the agent's program: {error}"))?;
@@ -182,8 +185,8 @@ impl EffectRunner {
         let session_spend = session.map(|session| session.spent);
         (self.activity, self.retry_activity) = (ActivityClock::new(), ActivityClock::new());
         let resume_id = session_request.resume_id.clone();
-        let conversation = self.plan.build_conversation(self.plan.agent_at(agent), &prompt, resume_id);
-        let finder = ClaimFinder::new(self.plan.claim_rules_with_nonce(nonce), &prompt);
+        let conversation = self.plan.context.build_conversation(self.plan.context.agent_at(agent), &prompt, resume_id);
+        let finder = ClaimFinder::new(self.plan.spec.claim_rules_with_nonce(nonce), &prompt);
         match self.attempt_io(key, session_request, session_spend, finder) {
             Ok(mut io) => {
                 io.reader.parser().start_conversation(conversation);
@@ -198,7 +201,7 @@ impl EffectRunner {
         if self.iteration_notes.0 == iteration {
             return;
         }
-        let path = self.plan.project.notes_file(&self.plan.id);
+        let path = self.plan.context.project.notes_file(&self.plan.context.id);
         let text = run_notes::read_tail(&path).unwrap_or_else(|error| {
             let text = format!("cannot read the notes {}: {error}", path.display());
             let _ = self.messages.send(DriverMessage::Warning(text));
@@ -286,12 +289,12 @@ impl EffectRunner {
             format: self.current_agent().output_format(),
             session_request,
             remaining_budget: RemainingBudget::new(
-                &self.plan.policy,
+                &self.plan.spec.policy,
                 self.spent_before,
                 &self.others_used,
                 self.cost_account.clone(),
             ),
-            usage_file: self.plan.usage_file_path(self.current_agent()),
+            usage_file: self.plan.context.usage_file_path(self.current_agent()),
             reader: self.output_reader(session_spend)?,
             display: self.display_filter()?,
             claim_finder: finder,
@@ -306,19 +309,19 @@ impl EffectRunner {
 
     /// Returns the agent of the current or last attempt.
     pub(super) fn current_agent(&self) -> &AgentChoice {
-        self.plan.agent_at(self.agent_number)
+        self.plan.context.agent_at(self.agent_number)
     }
 
     /// Returns a log of the agent's output, which is copied to the session log if there is one.
     fn raw_log(&self, name: String) -> RawLog {
-        let folder = self.plan.project.run_folder(&self.plan.id);
-        RawLog::new(folder.join(name), &self.log_budget).with_session_log(self.plan.session_log.clone())
+        let folder = self.plan.context.project.run_folder(&self.plan.context.id);
+        RawLog::new(folder.join(name), &self.log_budget).with_session_log(self.plan.context.session_log.clone())
     }
 
     /// `session_spend` is the earlier usage of a resumed session.
     fn output_reader(&self, session_spend: Option<ModelSpend>) -> Result<AttemptOutputReader, FilterError> {
         let mut parser = parser_for_format(self.current_agent().output_format());
-        match self.plan.visibility {
+        match self.plan.context.visibility {
             OutputVisibility::Shown => {}
             OutputVisibility::Hidden => parser.skip_display_events(),
         }
@@ -336,12 +339,12 @@ impl EffectRunner {
     /// Starts the display filter, unless the output is hidden.
     fn display_filter(&self) -> Result<Option<FilteredDisplay>, FilterError> {
         let filter = self.current_agent().display_filter()?;
-        let filter = filter.filter(|_| self.plan.visibility == OutputVisibility::Shown);
+        let filter = filter.filter(|_| self.plan.context.visibility == OutputVisibility::Shown);
         Ok(filter.map(|filter| FilteredDisplay::new(self.start_filter(&filter))))
     }
 
     fn start_filter(&self, filter: &str) -> FilterProcess {
-        FilterProcess::start(self.keeper.clone(), &self.plan.id, filter)
+        FilterProcess::start(self.keeper.clone(), &self.plan.context.id, filter)
     }
 
     fn report_not_started(&self, key: AttemptKey, reason: String) {
@@ -357,17 +360,17 @@ impl EffectRunner {
     /// Returns the agent's claim. A resumed run reads it again from the log.
     fn build_claim(&self, key: AttemptKey) -> SubmittedClaim {
         let name = format!("{}.ndjson", attempt_log_name(key));
-        let output = self.plan.project.run_folder(&self.plan.id).join(name);
+        let output = self.plan.context.project.run_folder(&self.plan.context.id).join(name);
         let report = match &self.last_final_text {
             Some((attempt, report)) if *attempt == key => report.clone(),
             Some(_) | None => self.reread_final_text(&output),
         };
-        SubmittedClaim { promise: self.plan.claim_rules.promise.as_str().to_owned(), report, output_file: output }
+        SubmittedClaim { promise: self.plan.spec.claim_rules.promise.as_str().to_owned(), report, output_file: output }
     }
 
     /// Reads the final message from the log; empty if the log cannot be read, which proves nothing.
     fn reread_final_text(&self, output: &Path) -> String {
-        let rules = self.plan.claim_rules.clone();
+        let rules = self.plan.spec.claim_rules.clone();
         let reading = File::open(output)
             .and_then(|mut file| read_output_claim(self.current_agent().output_format(), rules, "", &mut file));
         reading.map(|reading| reading.final_text).unwrap_or_default()
@@ -376,24 +379,24 @@ impl EffectRunner {
     fn check_context(&self, name: String, claim: SubmittedClaim) -> CheckContext {
         CheckContext {
             keeper: self.keeper.clone(),
-            environment: self.plan.check_environment(),
+            environment: self.plan.context.check_environment(),
             cache: self.check_cache.clone(),
             seal_monitor: SealMonitor::default(),
-            log_folder: self.plan.project.run_folder(&self.plan.id),
+            log_folder: self.plan.context.project.run_folder(&self.plan.context.id),
             log_prefix: name,
             log_budget: self.log_budget.clone(),
-            plugin_folder: self.plan.project.verifiers_folder(),
+            plugin_folder: self.plan.context.project.verifiers_folder(),
             claim,
-            judge: self.plan.judge.as_ref().map(JudgeChoice::to_judge),
+            judge: self.plan.context.judge.as_ref().map(JudgeChoice::to_judge),
         }
     }
 
     fn claim_verifier(&self) -> ClaimVerifier {
         ClaimVerifier {
-            criteria: self.plan.criteria.clone(),
-            acceptance: self.plan.acceptance.clone(),
-            duty: self.plan.policy.duty,
-            task_base: self.plan.own_worktree.as_ref().map(|assigned| assigned.worktree.base.clone()),
+            criteria: self.plan.spec.criteria.clone(),
+            acceptance: self.plan.spec.acceptance.clone(),
+            duty: self.plan.spec.policy.duty,
+            task_base: self.plan.context.own_worktree.as_ref().map(|assigned| assigned.worktree.base.clone()),
             sealer: self.plan.build_sealer(),
         }
     }
@@ -417,8 +420,8 @@ impl EffectRunner {
         let verifier = self.claim_verifier();
         let (command_sender, commands) = mpsc::unbounded_channel();
         let messages = self.messages.clone();
-        let root = self.plan.project.root.clone();
-        let isolation = self.plan.acceptance.isolation;
+        let root = self.plan.context.project.root.clone();
+        let isolation = self.plan.spec.acceptance.isolation;
         let work = async move {
             failpoints::reach_fail_point(FailPoint::VerifyStarted);
             let control = &mut VerificationControl::new(commands);
@@ -440,7 +443,7 @@ impl EffectRunner {
             GracefulSignal::Term => TerminationSignal::Term,
             GracefulSignal::Int => TerminationSignal::Int,
         };
-        let grace: Duration = self.plan.stop_grace;
+        let grace: Duration = self.plan.spec.stop_grace;
         self.send_command(JobCommand::Stop { signal, grace });
     }
 

@@ -1,6 +1,7 @@
 //! The process driver: turns what happens into events, lets the rules decide, stores the decision, and then performs its
 //! effects. It decides nothing itself.
 mod activity_clock;
+mod agent_choice;
 mod agent_listener;
 mod attempt_conversions;
 mod attempt_io;
@@ -16,37 +17,42 @@ mod failure_collector;
 mod filter_process;
 mod judge_choice;
 mod process_driver;
+mod prompt_source;
 mod prompt_template;
 mod remaining_budget;
+mod run_context;
 mod run_notes;
 mod run_observer;
 mod run_plan;
 mod run_record;
 mod run_resources;
 mod run_spec;
+#[cfg(test)]
+mod run_spec_tests;
 mod snapshots;
 mod stage_execution_log;
 mod step_runner;
 mod stored_agent;
 mod stored_path;
+mod stored_value;
 mod suspend;
 mod timer_queue;
 mod usage_file;
 
+pub use agent_choice::{AgentChoice, AgentJob};
 pub use clock::{Clock, new_run_id};
 pub use control_input::{ControlEvent, ControlInput, SignalRequest, SignalStream, stop_own_process};
 pub use cost_ledger::{CostAccount, CostLedger};
 pub use effect_runner::attempt_log_name;
-pub use judge_choice::{JudgeChoice, JudgeProvider};
+pub use judge_choice::{JudgeChoice, JudgeProvider, StoredJudge};
 pub use process_driver::{EngineError, ResumedRun, StartMode, run_loop};
+pub use prompt_source::{PromptSource, read_bounded_prompt};
 pub use prompt_template::{PromptTemplate, read_text_file};
+pub use run_context::{GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, ResumeTarget, RunContext, STAGE_RUN_KIND};
 pub use run_notes::NOTES_ENV_VAR;
 pub use run_observer::{JournalPosition, RunObserver};
-pub use run_plan::{
-    AgentChoice, AgentJob, GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, PromptSource, RunPlan, STAGE_RUN_KIND,
-    TaskStage, read_bounded_prompt, session_log_bytes,
-};
+pub use run_plan::RunPlan;
 pub use run_resources::{RunLease, RunResources, WorktreeLock};
-pub use run_spec::{ResumeTarget, RunSpec, RunSpecError};
+pub use run_spec::{RunSpec, RunSpecError, TaskStage, session_log_bytes};
 pub use stored_agent::StoredAgent;
 pub use suspend::{SuspendRequest, suspend_channel, suspend_commands, wait_for_stop_signal};

@@ -16,10 +16,10 @@ use super::driver_message::{DisplayUpdate, DriverMessage};
 use super::effect_runner::EffectRunner;
 use super::run_notes;
 use super::run_observer::RunObserver;
-use super::run_plan::{RunPlan, TaskStage};
+use super::run_plan::RunPlan;
 use super::run_record::RunRecord;
 use super::run_resources::{RunLease, RunResources};
-use super::run_spec::RunSpec;
+use super::run_spec::TaskStage;
 use super::snapshots::RunDiffBase;
 use super::step_runner::StepInput;
 use super::suspend::{SuspendRequest, pause_job};
@@ -77,17 +77,18 @@ pub async fn run_loop(
     resources: RunResources,
     observer: &mut dyn RunObserver,
 ) -> Result<RunEnd, EngineError> {
-    let notes = plan.project.notes_file(&plan.id);
+    let notes = plan.context.project.notes_file(&plan.context.id);
     run_notes::create_if_missing(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
     let diff_base = match &start_mode {
         StartMode::New => RunDiffBase::record_start(&plan).await,
         StartMode::Recovered(_) | StartMode::Resumed(_) => None,
     };
-    let stage = plan.stage.clone();
+    let stage = plan.spec.stage.clone();
+    let lease_fence = plan.context.lease_fence;
     let (message_sender, messages) = mpsc::unbounded_channel();
     let (update_sender, display_updates) = mpsc::channel(32);
     let driver = ProcessDriver {
-        state: LoopState::new(plan.policy.clone()),
+        state: LoopState::new(plan.spec.policy.clone()),
         record: RunRecord::for_plan(&plan),
         clock: Clock::start(),
         timers: TimerQueue::default(),
@@ -101,7 +102,7 @@ pub async fn run_loop(
     };
     let ended = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
     if let Some(diff_base) = diff_base
-        && has_task_lease(&resources.store, stage.as_ref()).await
+        && has_task_lease(&resources.store, stage.as_ref(), lease_fence).await
     {
         diff_base.record_end(ended.outcome).await;
     }
@@ -110,11 +111,9 @@ pub async fn run_loop(
 
 /// Returns whether this process still holds the lease of the stage's task. Otherwise another worker may have changed the
 /// work tree.
-async fn has_task_lease(store: &Store, stage: Option<&TaskStage>) -> bool {
-    let Some((task, fence)) = stage.and_then(|stage| Some((&stage.task, stage.lease_fence?))) else {
-        return true;
-    };
-    store.task_ownership(task).await.is_ok_and(|ownership| ownership.is_some_and(|owned| owned.fence == fence))
+async fn has_task_lease(store: &Store, stage: Option<&TaskStage>, fence: Option<i64>) -> bool {
+    let (Some(stage), Some(fence)) = (stage, fence) else { return true };
+    store.task_ownership(&stage.task).await.is_ok_and(|ownership| ownership.is_some_and(|owned| owned.fence == fence))
 }
 
 /// The channels from the tasks of the run to the driver.
@@ -198,9 +197,9 @@ impl ProcessDriver<'_> {
 
     /// Stores the run with its first step. Orders that wait for its task are applied first.
     async fn start_new_run(&mut self) -> Result<(), EngineError> {
-        let settings = RunSpec::from_plan(&self.effects.plan).to_stored_json();
+        let settings = self.effects.plan.spec.to_stored_json();
         let settings = settings.map_err(|source| EngineError::RunSpec { source })?;
-        let waiting = match &self.effects.plan.stage {
+        let waiting = match &self.effects.plan.spec.stage {
             Some(_) => self.waiting_orders().await?,
             None => Vec::new(),
         };
@@ -212,7 +211,7 @@ impl ProcessDriver<'_> {
     async fn resume_run(&mut self, resumed: Box<ResumedRun>) -> Result<(), EngineError> {
         let ResumedRun { stored_run: stored, changes } = *resumed;
         (self.state, self.next_seq, self.fence) = (stored.state, stored.fact_count + 1, stored.fence);
-        self.record.replay_stored_facts(self.store, &self.effects.plan.id).await?;
+        self.record.replay_stored_facts(self.store, &self.effects.plan.context.id).await?;
         let waiting = self.waiting_orders().await?;
         self.run_step(StepInput::for_recovery(changes, waiting)).await?;
         self.apply_waiting_orders().await
@@ -231,7 +230,7 @@ impl ProcessDriver<'_> {
 
     async fn waiting_orders(&mut self) -> Result<Vec<PendingCommand>, StoreError> {
         let plan = &self.effects.plan;
-        self.store.pending_commands(&plan.id, plan.stage.as_ref().map(|stage| stage.task.as_str())).await
+        self.store.pending_commands(&plan.context.id, plan.spec.stage.as_ref().map(|stage| stage.task.as_str())).await
     }
 
     async fn handle_control_event(&mut self, event: ControlEvent) -> Result<(), EngineError> {
@@ -247,7 +246,7 @@ impl ProcessDriver<'_> {
                 Ok(())
             }
             ControlEvent::LeaseLost => {
-                Err(StoreError::TakenOver { run: self.effects.plan.id.clone(), owner: None }.into())
+                Err(StoreError::TakenOver { run: self.effects.plan.context.id.clone(), owner: None }.into())
             }
         }
     }
@@ -277,7 +276,7 @@ impl ProcessDriver<'_> {
     /// Reports once how long the agent has to stop.
     fn report_grace_once(&mut self, was_reported: bool) {
         if self.state.phase.next_signal_kills() && !was_reported {
-            self.observer.on_stop_grace(self.effects.plan.stop_grace);
+            self.observer.on_stop_grace(self.effects.plan.spec.stop_grace);
         }
     }
 
@@ -322,7 +321,7 @@ impl ProcessDriver<'_> {
             WorkEvent::AttemptEnded { key, report } => {
                 failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
                 self.effects.remember_final_text(*key, report);
-                let root = &self.effects.plan.project.root;
+                let root = &self.effects.plan.context.project.root;
                 if !root.is_dir() {
                     let what = format!("the agent removed the workspace {}", root.display());
                     self.apply_event(EventKind::broken(what)).await?;

@@ -9,8 +9,9 @@ use ralph_core::receipt::{CompletedRun, ReceiptBuilder, ReceiptInput, WorkTreeSn
 use ralph_core::seal::Seal;
 use ralph_core::text::text_head;
 
+use super::agent_choice::AgentChoice;
 use super::effect_runner::EffectRunner;
-use super::run_plan::{AgentChoice, RunPlan};
+use super::run_plan::RunPlan;
 use super::stage_execution_log::StageExecutionLog;
 use crate::git;
 use ralph_agents::detect_installed::npm_package_version;
@@ -102,11 +103,11 @@ impl RunRecord {
     fn receipt_input(&self, at: UnixMillis, effects: &EffectRunner) -> Result<ReceiptInput, serde_json::Error> {
         let plan = &effects.plan;
         Ok(ReceiptInput {
-            run: plan.id.clone(),
-            task: plan.stage.as_ref().map(|stage| stage.task.clone()),
-            role: plan.stage.as_ref().map(|stage| stage.role.to_string()),
-            criteria: plan.criteria.clone(),
-            criteria_sha256: receipt_file::hash_criteria(&plan.criteria)?,
+            run: plan.context.id.clone(),
+            task: plan.spec.stage.as_ref().map(|stage| stage.task.clone()),
+            role: plan.spec.stage.as_ref().map(|stage| stage.role.to_string()),
+            criteria: plan.spec.criteria.clone(),
+            criteria_sha256: receipt_file::hash_criteria(&plan.spec.criteria)?,
             repository: None,
             agent_version: agent_version(plan, effects.current_agent()),
             ralph: env!("CARGO_PKG_VERSION").to_owned(),

@@ -12,6 +12,7 @@ use ralph_core::event::AttemptKey;
 use ralph_core::outcome::Outcome;
 use tokio::task::spawn_blocking;
 
+use super::run_context::RunContext;
 use super::run_plan::RunPlan;
 use crate::git;
 use crate::worktree::{self, AssignedWorktree, SnapshotKey, SnapshotMoment};
@@ -36,8 +37,8 @@ pub(super) struct AttemptSnapshots {
 }
 
 impl AttemptSnapshots {
-    pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
-        let assigned = plan.own_worktree.clone()?;
+    pub(super) fn for_context(context: &RunContext) -> Option<Self> {
+        let assigned = context.own_worktree.clone()?;
         let settings_before = read_git_program_settings(&assigned.worktree.path);
         Some(Self { assigned, settings_before })
     }
@@ -74,8 +75,8 @@ impl RunDiffBase {
     /// Takes a snapshot at the start of a new run. Runs without checks and without a created work tree do not need git.
     /// A resumed run has none, because its agents may already have changed the git settings.
     pub(super) async fn record_start(plan: &RunPlan) -> Option<Self> {
-        let is_wanted = !plan.criteria.is_empty() || plan.own_worktree.is_some();
-        let (root, run) = (plan.project.root.clone(), plan.id.clone());
+        let is_wanted = !plan.spec.criteria.is_empty() || plan.context.own_worktree.is_some();
+        let (root, run) = (plan.context.project.root.clone(), plan.context.id.clone());
         let recorded = is_wanted.then(|| {
             spawn_blocking(move || {
                 record_tree_at(&root, &run, SnapshotMoment::Before);

@@ -28,16 +28,16 @@ enum LogFailure {
 impl StageExecutionLog {
     /// Returns the log of a run, if it is a stage.
     pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
-        let stage = plan.stage.as_ref().map(|stage| ExecutionLogStage {
+        let stage = plan.spec.stage.as_ref().map(|stage| ExecutionLogStage {
             task: stage.task.clone(),
             role: stage.role.to_string(),
-            run: plan.id.clone(),
-            max_iterations: plan.policy.max_iterations,
+            run: plan.context.id.clone(),
+            max_iterations: plan.spec.policy.max_iterations,
         })?;
         Some(Self {
-            run_id: plan.id.clone(),
+            run_id: plan.context.id.clone(),
             record_writer: ExecutionRecordBuilder::new(stage, format_timestamp),
-            log: ExecutionLog::new(&plan.project.session_logs_folder()),
+            log: ExecutionLog::new(&plan.context.project.session_logs_folder()),
             last_logged_iteration: 0,
             failure: LogFailure::None,
         })

@@ -15,7 +15,7 @@ use super::clock::{Clock, random_number};
 use super::effect_runner::AgentStart;
 use super::process_driver::{EngineError, ProcessDriver};
 use super::run_observer::JournalPosition;
-use super::run_plan::{RunPlan, TaskStage};
+use super::run_plan::RunPlan;
 use super::run_record::{describe_missing_snapshot, take_snapshot};
 use ralph_store::receipt_file;
 use ralph_store::{
@@ -75,7 +75,7 @@ impl ProcessDriver<'_> {
         let facts = facts_of_step(&effects, receipt.as_ref());
         if !is_volatile && (next != self.state || !facts.is_empty() || !order_ids.is_empty()) {
             let plan = Arc::clone(&self.effects.plan);
-            let run = &plan.id;
+            let run = &plan.context.id;
             let answer = if next == self.state { CommandAnswer::NoEffect } else { CommandAnswer::Applied };
             let answered = order_ids.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
             let entry = StepRecord {
@@ -97,8 +97,7 @@ impl ProcessDriver<'_> {
             };
             let (first, ()) = tokio::join!(write(), prepare);
             // A person who starts a run gets the error at once instead: nothing is lost yet.
-            let is_manual_start =
-                new_run.is_some() && plan.stage.as_ref().is_none_or(|stage| stage.lease_fence.is_none());
+            let is_manual_start = new_run.is_some() && plan.context.lease_fence.is_none();
             let written = if is_manual_start { first } else { self.retry_while_busy(first, write).await };
             written.map_err(|error| self.store_failure(error))?;
             trace_stored_step(run, self.next_seq, &facts, effects.len());
@@ -139,7 +138,7 @@ impl ProcessDriver<'_> {
     fn publish_facts(&mut self, at: UnixMillis, facts: &[&Fact]) {
         for fact in facts {
             self.record.record_fact(at, fact);
-            self.observer.on_fact(JournalPosition { run: &self.effects.plan.id, seq: self.next_seq, at }, fact);
+            self.observer.on_fact(JournalPosition { run: &self.effects.plan.context.id, seq: self.next_seq, at }, fact);
             self.next_seq += 1;
         }
     }
@@ -150,7 +149,7 @@ impl ProcessDriver<'_> {
             at: self.clock.active_now(),
             wall_clock: Clock::wall_now(),
             random: random_number(),
-            plan_availability: self.effects.plan.check_plan_file(),
+            plan_availability: self.effects.plan.spec.check_plan_file(),
             used_by_others: self.effects.others_used.clone(),
             kind,
         }
@@ -164,7 +163,7 @@ impl ProcessDriver<'_> {
                 (BudgetScope::Worker, Some(account)) => {
                     Ok(BudgetUsage { spent: account.other_runs_spend(), ..BudgetUsage::default() })
                 }
-                (scope, _) => self.store.usage_of_other_runs(&self.effects.plan.id, scope).await,
+                (scope, _) => self.store.usage_of_other_runs(&self.effects.plan.context.id, scope).await,
             };
             others.push(used.map_err(|error| self.store_failure(error))?);
         }
@@ -178,7 +177,7 @@ impl ProcessDriver<'_> {
             Some(snapshot) => Some(snapshot),
             None => {
                 let plan = &self.effects.plan;
-                let taken = take_snapshot(&plan.project.root, plan.acceptance.isolation).await;
+                let taken = take_snapshot(&plan.context.project.root, plan.spec.acceptance.isolation).await;
                 taken.map_err(|error| self.observer.on_warning(&describe_missing_snapshot(&error))).ok()
             }
         };
@@ -194,7 +193,7 @@ impl ProcessDriver<'_> {
     /// Writes a copy of the receipt into the folder of the run.
     fn write_receipt_copy(&mut self, receipt: Option<&Fact>) {
         let Some(Fact::Receipt { receipt, .. }) = receipt else { return };
-        let folder = self.effects.plan.project.run_folder(&self.effects.plan.id);
+        let folder = self.effects.plan.context.project.run_folder(&self.effects.plan.context.id);
         if let Err(error) = receipt_file::write_receipt_copy(&folder, receipt) {
             let path = folder.join(receipt_file::RECEIPT_FILE_NAME);
             self.observer.on_warning(&format!("cannot write the copy {} of the receipt: {error}", path.display()));
@@ -203,7 +202,7 @@ impl ProcessDriver<'_> {
 
     /// Returns the error to report. The state is inside the work tree; if that was removed, it is the cause.
     fn store_failure(&self, error: StoreError) -> EngineError {
-        let root = &self.effects.plan.project.root;
+        let root = &self.effects.plan.context.project.root;
         if root.is_dir() { EngineError::Store(error) } else { EngineError::Workspace { root: root.clone() } }
     }
 
@@ -243,19 +242,23 @@ async fn store_step(
 ) -> Result<(), StoreError> {
     let Some(NewRunData { settings, owner }) = new_run else { return store.record_step(entry).await };
     let new_run = NewRun {
-        kind: plan.kind,
-        agent: &plan.agent.name,
-        promise: plan.claim_rules.promise.as_str(),
+        kind: plan.context.kind,
+        agent: &plan.context.agent.name,
+        promise: plan.spec.claim_rules.promise.as_str(),
         settings,
         owner,
-        stage: plan.stage.as_ref().map(new_stage_row),
+        stage: plan.spec.stage.as_ref().map(|stage| NewStage {
+            task: &stage.task,
+            role: &stage.role,
+            lease_fence: plan.context.lease_fence,
+        }),
     };
     store.insert_run(&new_run, entry).await
 }
 
 /// Returns the guidance that this run has not delivered, which the next stage of its task gets.
 fn guidance_for_next_stage<'a>(plan: &'a RunPlan, next: &'a LoopState) -> Option<GuidanceForNextStage<'a>> {
-    let stage = plan.stage.as_ref()?;
+    let stage = plan.spec.stage.as_ref()?;
     Some(GuidanceForNextStage { task: &stage.task, guidance: next.undelivered_guidance() })
 }
 
@@ -279,10 +282,6 @@ fn requested_receipt(effect: &Effect) -> Option<Option<WorkTreeSnapshot>> {
 fn trace_stored_step(run: &str, seq: i64, facts: &[&Fact], effects: usize) {
     let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
     tracing::debug!(run, seq, facts = ?names, effects, "stored a step");
-}
-
-fn new_stage_row(stage: &TaskStage) -> NewStage<'_> {
-    NewStage { task: &stage.task, role: &stage.role, lease_fence: stage.lease_fence }
 }
 
 /// Returns the agent start, if the effect is one.

@@ -23,7 +23,9 @@ use ralph_app::plan;
 use ralph_app::plan::{PlanRequest, build_default_plan};
 use ralph_app::run::refuse_recursion;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{NOTES_ENV_VAR, PromptSource, PromptTemplate, RunPlan, new_run_id, session_log_bytes};
+use ralph_engine::run_driver::{
+    NOTES_ENV_VAR, PromptSource, PromptTemplate, RunContext, RunPlan, RunSpec, new_run_id, session_log_bytes,
+};
 use ralph_util::session_log_file::SessionLogFile;
 
 /// The promise that the prompt files of classic mode ask for.
@@ -88,13 +90,13 @@ fn run_classic_mode(request: &ClassicRequest<'_>) -> Result<u8, CommandError> {
     let settings = request.load_settings(&project)?;
     let prompt = request.resolve_prompt_path(&project)?;
     let plan = request.plan_run(&settings, project, &prompt)?;
-    refuse_recursion(&plan.project)?;
+    refuse_recursion(&plan.context.project)?;
     plan::preflight_run(&plan)?;
-    preflight::prepare_folders(&plan.project, &settings.specs_dir.value);
+    preflight::prepare_folders(&plan.context.project, &settings.specs_dir.value);
     trust::ensure_approved(&plan, &settings)?;
     preflight::require_implementation_plan(&plan)
-        .and_then(|()| preflight::check_prompt(request.mode, &prompt, &plan.claim_rules.promise))
-        .map_err(|failure| preflight::add_home_hint(&plan.project, failure))?;
+        .and_then(|()| preflight::check_prompt(request.mode, &prompt, &plan.spec.claim_rules.promise))
+        .map_err(|failure| preflight::add_home_hint(&plan.context.project, failure))?;
     start_run(plan, &request.args.output, &request.args.background)
 }
 
@@ -150,18 +152,18 @@ impl ClassicRequest<'_> {
             plan::ensure_run_criteria(settings, &request.checks)?;
         }
         let plan = build_default_plan(request, project)?;
-        Ok(RunPlan {
-            id,
-            kind: self.mode.as_str(),
-            plan_file: (self.mode == ClassicMode::Build).then(|| plan.project.home.join("implementation_plan.md")),
-            session_log: Some(session),
+        let home = &plan.context.project.home;
+        let spec = RunSpec {
+            plan_file: (self.mode == ClassicMode::Build).then(|| home.join("implementation_plan.md")),
             policy: Policy {
                 when_exhausted: self.when_exhausted(),
                 stall_after: settings.classic_stall_limit(),
-                ..plan.policy
+                ..plan.spec.policy
             },
-            ..plan
-        })
+            ..plan.spec
+        };
+        let context = RunContext { id, kind: self.mode.as_str(), ..plan.context };
+        Ok(RunPlan { spec, context }.with_session_log(session))
     }
 
     /// Returns the checks of the run. Only `build` has checks.

@@ -24,7 +24,7 @@ pub(super) fn prepare_folders(project: &Project, specs: &str) {
 }
 
 pub(super) fn require_implementation_plan(plan: &RunPlan) -> Result<(), CommandError> {
-    match plan.check_plan_file() {
+    match plan.spec.check_plan_file() {
         PlanAvailability::Available => Ok(()),
         PlanAvailability::Missing => Err(CommandError::from_message(exit_code::NO_PLAN, NO_PLAN_MESSAGE)),
     }

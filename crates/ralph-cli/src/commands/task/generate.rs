@@ -18,7 +18,7 @@ use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
 use ralph_app::run::refuse_recursion;
 use ralph_app::run::refuse_tracked_state;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
+use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunContext, RunPlan, RunSpec, new_run_id};
 use ralph_engine::verify::AcceptancePolicy;
 
 /// The largest accepted spec; agents do not read longer ones.
@@ -79,15 +79,14 @@ fn plan_generation(
         max_iterations: args.max_iterations,
     };
     let plan = build_default_plan(request, project)?;
-    Ok(RunPlan {
-        id,
-        kind: GENERATE_RUN_KIND,
+    let spec = RunSpec {
         // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
         acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
         // Before the first iteration there is no file to check.
-        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.policy },
-        ..plan
-    })
+        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.spec.policy },
+        ..plan.spec
+    };
+    Ok(RunPlan { spec, context: RunContext { id, kind: GENERATE_RUN_KIND, ..plan.context } })
 }
 
 /// Returns the check: this program runs `task import --dry-run` on the agent's file.

@@ -103,7 +103,7 @@ async fn is_already_imported(store: &Store, run: &str) -> Result<bool, CommandEr
 fn generated_spec_id(run: &RunRow) -> Result<Option<String>, CommandError> {
     let settings = RunSpec::parse(&run.settings);
     let settings = settings.map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
-    Ok(match settings.prompt_source() {
+    Ok(match &settings.prompt {
         PromptSource::Generate(prompt) => Some(prompt.spec_id.clone()),
         PromptSource::Text(_) | PromptSource::File(_) | PromptSource::Template(_) | PromptSource::Stage(_) => None,
     })

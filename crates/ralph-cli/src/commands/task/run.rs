@@ -58,10 +58,11 @@ async fn plan_stage_run(args: &TaskRunArgs, settings: &Settings, project: Projec
         max_iterations: args.max_iterations,
         earlier_results: sent_back?.into_iter().collect(),
     };
-    let StagePlan { mut plan, warnings } = plan_stage(request, &row, project, &TerminalInteraction)?;
-    if let (true, Some(judge), Some(base)) = (args.role.can_send_back(), &mut plan.judge, base_commit?) {
-        judge.base_commit = base;
-    }
+    let StagePlan { plan, warnings } = plan_stage(request, &row, project, &TerminalInteraction)?;
+    let plan = match base_commit?.filter(|_| args.role.can_send_back()) {
+        Some(base) => plan.with_judge_base(base),
+        None => plan,
+    };
     failpoints::reach_fail_point(FailPoint::StageBegins);
     let out_of_turn = out_of_turn_warning(&row, &args.role, accepted_last?.as_ref());
     warnings.iter().chain(&out_of_turn).for_each(|warning| out::print_note(&format!("warning: {warning}")));

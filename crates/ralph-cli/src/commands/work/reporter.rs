@@ -153,8 +153,8 @@ impl WorkObserver for WorkReporter {
 
     /// The lines of a stage start with the name of its task.
     fn stage_observer(&self, plan: &RunPlan) -> AppResult<Box<dyn RunObserver>> {
-        let max_iterations = plan.policy.max_iterations;
-        let name = plan.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
+        let max_iterations = plan.spec.policy.max_iterations;
+        let name = plan.spec.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
         let colors = self.colors;
         let report = match self.audience {
             OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),

@@ -28,18 +28,8 @@ pub enum Effect {
         round: u32,
         baseline: BaselineMode,
     },
-    /// Starts the agent with the prompt that the plan describes.
-    StartAgent {
-        key: AttemptKey,
-        plan: PromptPlan,
-        nonce: Option<PromiseNonce>,
-        /// Guidance from the user.
-        guidance: Vec<String>,
-        /// The agent session to resume; `None` starts a fresh session.
-        session: Option<AgentSession>,
-        /// The index of the agent: 0 is the preferred one, the fallbacks follow.
-        agent: u32,
-    },
+    /// Starts the agent.
+    StartAgent(AgentStart),
     /// Stops the agent gracefully; after the grace period it is killed with all its descendants.
     StopAgent {
         key: AttemptKey,
@@ -69,6 +59,20 @@ pub enum Effect {
     Finish,
 }
 
+/// One start of an agent, with the prompt that the plan describes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentStart {
+    pub key: AttemptKey,
+    pub plan: PromptPlan,
+    pub nonce: Option<PromiseNonce>,
+    /// Guidance from the user.
+    pub guidance: Vec<String>,
+    /// The agent session to resume; `None` starts a fresh session.
+    pub session: Option<AgentSession>,
+    /// The index of the agent: 0 is the preferred one, the fallbacks follow.
+    pub agent: u32,
+}
+
 impl Effect {
     /// Returns the fact to store, if the effect has one.
     #[must_use]
@@ -77,7 +81,7 @@ impl Effect {
             Self::Record { fact } => Some(fact),
             Self::RecordReceipt { .. }
             | Self::Prepare { .. }
-            | Self::StartAgent { .. }
+            | Self::StartAgent(_)
             | Self::StopAgent { .. }
             | Self::KillAgent { .. }
             | Self::RunChecks { .. }

@@ -12,7 +12,7 @@ use crate::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, SessionResumability,
 };
 use crate::claim::{ClaimFinder, ClaimRules, TranscriptEvent};
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{EventKind, LifecycleEvent, UnixMillis, WorkEvent};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
@@ -223,7 +223,7 @@ fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
         match effect {
             Effect::Record { fact } => facts.push(fact),
             Effect::RunChecks { .. } => requested = RequestedWork::Checks,
-            Effect::StartAgent { plan, .. } => requested = RequestedWork::Agent { plan },
+            Effect::StartAgent(AgentStart { plan, .. }) => requested = RequestedWork::Agent { plan },
             Effect::Finish => requested = RequestedWork::Finish,
             Effect::RecordReceipt { .. }
             | Effect::Prepare { .. }

@@ -9,7 +9,7 @@ use super::test_builders::{
 use crate::attempt::AttemptEnding;
 use crate::budget::Budget;
 use crate::control_command::{ControlCommand, PauseTiming};
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{AttemptKey, EventKind, LifecycleEvent, LoopTimer, RunControl, StopSignal};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, NextStep};
@@ -44,7 +44,7 @@ impl LoopScenario {
 
     fn prompt_guidance(&self) -> Option<Vec<String>> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { guidance, .. } => Some(guidance.clone()),
+            Effect::StartAgent(AgentStart { guidance, .. }) => Some(guidance.clone()),
             _ => None,
         })
     }

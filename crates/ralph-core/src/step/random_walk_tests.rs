@@ -15,7 +15,7 @@ use super::test_builders::{
 use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
 use crate::budget::{Budget, UnknownCostPolicy};
 use crate::control_command::{ControlCommand, PauseTiming};
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{
     AgentActivity, AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunControl, RunOpening,
     StopSignal, UnixMillis, WorkEvent,
@@ -198,7 +198,7 @@ impl SimulatedDriver {
         assert_eq!(self.finish_count, 0, "no effect after the finish, but {effect:?}");
         assert!(!self.is_cancelled || !is_starting_work(effect), "no work starts after a cancel: {effect:?}");
         match effect {
-            Effect::StartAgent { key, plan, session, agent, guidance, .. } => {
+            Effect::StartAgent(AgentStart { key, plan, session, agent, guidance, .. }) => {
                 assert!(guidance.ends_with(&self.undelivered_guidance), "guidance is in the next prompt");
                 self.undelivered_guidance.clear();
                 let agents = policy.rate_limits.agents.len().max(1);
@@ -270,7 +270,7 @@ impl SimulatedDriver {
 
 /// Returns whether an effect starts an agent, checks or a preparation.
 fn is_starting_work(effect: &Effect) -> bool {
-    matches!(effect, Effect::StartAgent { .. } | Effect::RunChecks { .. } | Effect::Prepare { .. })
+    matches!(effect, Effect::StartAgent(_) | Effect::RunChecks { .. } | Effect::Prepare { .. })
 }
 
 fn begun_iteration(fact: &Fact) -> Option<u32> {

@@ -10,7 +10,7 @@ use crate::attempt::{
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::budget::BudgetUsage;
 use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason};
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{
     AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunOpening, StopSignal, UnixMillis,
     WorkEvent,
@@ -278,7 +278,7 @@ impl LoopScenario {
 
     pub(super) fn started_attempt(&self) -> Option<AttemptKey> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { key, .. } => Some(*key),
+            Effect::StartAgent(AgentStart { key, .. }) => Some(*key),
             _ => None,
         })
     }
@@ -286,7 +286,7 @@ impl LoopScenario {
     /// Returns the prompt plan, session and agent of the started attempt.
     pub(super) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { plan, session, agent, .. } => {
+            Effect::StartAgent(AgentStart { plan, session, agent, .. }) => {
                 Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
             }
             _ => None,
@@ -295,7 +295,7 @@ impl LoopScenario {
 
     pub(super) fn resumed_session(&self) -> Option<&AgentSession> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { session, .. } => session.as_ref(),
+            Effect::StartAgent(AgentStart { session, .. }) => session.as_ref(),
             _ => None,
         })
     }

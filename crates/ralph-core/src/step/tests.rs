@@ -7,7 +7,7 @@ use super::test_builders::{
 };
 use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport};
 use crate::claim::PromiseNonce;
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{AgentActivity, EventKind, LoopTimer, StopSignal, WorkEvent};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
@@ -18,7 +18,7 @@ use crate::prompt::PromptPlan;
 
 pub(super) fn prompt_plan_of(scene: &LoopScenario) -> PromptPlan {
     let plan = scene.effects.iter().find_map(|effect| match effect {
-        Effect::StartAgent { plan, .. } => Some(plan.clone()),
+        Effect::StartAgent(AgentStart { plan, .. }) => Some(plan.clone()),
         _ => None,
     });
     plan.expect("an agent is started")
@@ -404,7 +404,7 @@ fn each_iteration_gets_a_new_nonce_and_its_retries_keep_it() {
     let policy = Policy { nonce: NonceUse::EachIteration, ..Policy::new(3) };
     let nonce = |scene: &LoopScenario| {
         scene.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { nonce, .. } => nonce.clone(),
+            Effect::StartAgent(AgentStart { nonce, .. }) => nonce.clone(),
             _ => None,
         })
     };

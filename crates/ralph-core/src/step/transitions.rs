@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{LoopContext, StepResult, paused, rate_limited, recovery};
 use crate::claim::PromiseNonce;
 use crate::control_command::StopRequest;
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
@@ -99,14 +99,14 @@ pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationSt
     let left_ms = timeouts.iteration_ms.saturating_sub(context.now().elapsed_since(iteration.started));
     let mut effects = vec![
         record_fact(Fact::AttemptStarted { iteration: key.iteration, attempt }),
-        Effect::StartAgent {
+        Effect::StartAgent(AgentStart {
             key,
             plan: iteration.plan.clone(),
             nonce: iteration.nonce.clone(),
             guidance: iteration.guidance.clone(),
             session: iteration.session.clone(),
             agent: context.limits.agent,
-        },
+        }),
         Effect::StartTimer { timer: LoopTimer::Iteration { key }, after_ms: left_ms },
         Effect::StartTimer { timer: LoopTimer::Silence { key }, after_ms: timeouts.silence_ms },
     ];

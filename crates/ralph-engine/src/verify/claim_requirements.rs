@@ -23,7 +23,7 @@ use ralph_core::check_isolation::CheckIsolation;
 use ralph_process::JobCommand;
 
 /// The requirements for every claim of a run.
-pub struct ClaimVerifier {
+pub struct ClaimRequirements {
     pub criteria: Vec<Criterion>,
     pub acceptance: AcceptancePolicy,
     pub duty: RoleDuty,
@@ -38,7 +38,7 @@ pub struct VerificationPreparation {
     pub baseline: Vec<BaselineTrial>,
 }
 
-impl ClaimVerifier {
+impl ClaimRequirements {
     /// Runs the external checks once, if the baseline mode requires it, and seals the files. In the work tree the
     /// checks run before the files are sealed, so that files which they create do not count as changes by the agent.
     pub async fn prepare(

@@ -6,10 +6,10 @@ use ralph_core::budget::{BudgetScope, BudgetUsage};
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, LifecycleEvent, LoopTimer, RunOpening};
 
+use super::attempt::remaining_budget::RemainingBudget;
 use super::clock::{Clock, random_number};
-use super::loop_runner::{DecidedStep, LoopInput};
+use super::journal::loop_runner::{DecidedStep, LoopInput};
 use super::process_driver::{EngineError, ProcessDriver};
-use super::remaining_budget::RemainingBudget;
 use ralph_store::{BUSY_MESSAGE, PendingCommand, StoreError};
 
 /// An event, and the orders in it.

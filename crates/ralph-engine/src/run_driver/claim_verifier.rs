@@ -11,10 +11,10 @@ use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::seal::Seal;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::attempt_runner::attempt_log_name;
-use super::judge_choice::JudgeChoice;
-use super::run_plan::RunPlan;
-use super::verified_snapshot::{describe_missing_snapshot, take_snapshot_blocking};
+use super::attempt::attempt_runner::attempt_log_name;
+use super::journal::verified_snapshot::{describe_missing_snapshot, take_snapshot_blocking};
+use super::plan::judge_choice::JudgeChoice;
+use super::plan::run_plan::RunPlan;
 use crate::verify::{
     CheckCache, CheckContext, ClaimRequirements, SealMonitor, SubmittedClaim, VerificationControl,
     VerificationPreparation,

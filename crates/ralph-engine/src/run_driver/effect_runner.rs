@@ -11,11 +11,11 @@ use ralph_core::seal::Seal;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner};
+use super::attempt::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner};
+use super::attempt::driver_message::DriverMessage;
+use super::attempt::remaining_budget::RemainingBudget;
 use super::claim_verifier::{ClaimRequest, ClaimVerifier, VerifiedClaim};
-use super::driver_message::DriverMessage;
-use super::remaining_budget::RemainingBudget;
-use super::run_plan::RunPlan;
+use super::plan::run_plan::RunPlan;
 use crate::verify::VerificationPreparation;
 use ralph_agents::GracefulSignal;
 use ralph_process::{JobCommand, Keeper, LogBudget, TerminationSignal};

@@ -8,9 +8,9 @@ use tokio::task::AbortHandle;
 
 use super::control_input::ControlInput;
 use super::cost_ledger::CostAccount;
+use super::plan::run_context::RunContext;
+use super::plan::run_plan::RunPlan;
 use super::process_driver::EngineError;
-use super::run_context::RunContext;
-use super::run_plan::RunPlan;
 use crate::lock::{self, HeldLock, LockError, LockSharing, RunOwner};
 use ralph_process::Keeper;
 use ralph_store::Store;

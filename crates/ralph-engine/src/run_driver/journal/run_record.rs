@@ -6,9 +6,9 @@ use ralph_core::fact::Fact;
 use ralph_core::receipt::{CompletedRun, ReceiptBuilder, ReceiptInput, WorkTreeSnapshot};
 use ralph_core::seal::Seal;
 
-use super::agent_choice::AgentChoice;
-use super::run_plan::RunPlan;
 use super::stage_execution_log::StageExecutionLog;
+use crate::run_driver::plan::agent_choice::AgentChoice;
+use crate::run_driver::plan::run_plan::RunPlan;
 use ralph_agents::detect_installed::npm_package_version;
 use ralph_process as process;
 use ralph_store::receipt_file;
@@ -23,7 +23,7 @@ pub struct RunRecord {
     execution_log: Option<StageExecutionLog>,
     started_at: UnixMillis,
     /// The files that must not change before a claim.
-    pub(super) seal: Option<Seal>,
+    pub(in crate::run_driver) seal: Option<Seal>,
 }
 
 impl RunRecord {
@@ -38,11 +38,11 @@ impl RunRecord {
     }
 
     /// Returns, once, why the execution log is incomplete.
-    pub(super) fn take_log_warning(&mut self) -> Option<String> {
+    pub(in crate::run_driver) fn take_log_warning(&mut self) -> Option<String> {
         self.execution_log.as_mut()?.take_warning()
     }
 
-    pub(super) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
+    pub(in crate::run_driver) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
         if let Some(log) = &mut self.execution_log {
             log.record_fact(at, fact);
         }
@@ -81,7 +81,7 @@ impl RunRecord {
     }
 
     /// Returns the receipt of the run that these effects complete.
-    pub(super) fn build_receipt(
+    pub(in crate::run_driver) fn build_receipt(
         &self,
         plan: &RunPlan,
         effects: &[Effect],
@@ -111,11 +111,11 @@ impl RunRecord {
 }
 
 /// What a receipt names in addition to the facts.
-pub(super) struct ReceiptSource {
+pub(in crate::run_driver) struct ReceiptSource {
     /// The verified work tree.
-    pub(super) snapshot: Option<WorkTreeSnapshot>,
+    pub(in crate::run_driver) snapshot: Option<WorkTreeSnapshot>,
     /// The number of the agent that did the work.
-    pub(super) agent: u32,
+    pub(in crate::run_driver) agent: u32,
 }
 
 /// Returns the version of an agent, if its program belongs to an npm package.
@@ -125,6 +125,6 @@ fn agent_version(plan: &RunPlan, choice: &AgentChoice) -> Option<String> {
     npm_package_version(&program, choice.adapter.profile().npm_package?)
 }
 
-pub(super) fn format_timestamp(at: UnixMillis) -> String {
+pub(in crate::run_driver) fn format_timestamp(at: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
 }

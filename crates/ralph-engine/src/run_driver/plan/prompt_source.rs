@@ -50,7 +50,7 @@ impl PromptSource {
         }
     }
 
-    pub(super) fn completion_style(&self) -> CompletionInstructions {
+    pub(in crate::run_driver) fn completion_style(&self) -> CompletionInstructions {
         match self {
             Self::Text(_) | Self::File(_) | Self::Stage(_) | Self::Generate(_) => CompletionInstructions::Appended,
             Self::Template(_) => CompletionInstructions::InTask,

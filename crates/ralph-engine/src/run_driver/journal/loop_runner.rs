@@ -11,10 +11,10 @@ use ralph_core::seal::Seal;
 use ralph_core::step::step;
 
 use super::run_observer::{JournalPosition, RunObserver};
-use super::run_plan::RunPlan;
 use super::run_record::{ReceiptSource, RunRecord};
 use super::step_journal::{JournalStep, StepJournal};
 use super::verified_snapshot::{describe_missing_snapshot, take_snapshot};
+use crate::run_driver::plan::run_plan::RunPlan;
 use ralph_store::{CommandAnswer, StoreError, StoredRun, receipt_file};
 use ralph_util::failpoints::{self, FailPoint};
 
@@ -26,7 +26,7 @@ pub struct LoopRunner<'a, J> {
     next_seq: i64,
     record: RunRecord,
     journal: J,
-    pub(super) observer: &'a mut dyn RunObserver,
+    pub(in crate::run_driver) observer: &'a mut dyn RunObserver,
 }
 
 /// One input of the loop.
@@ -109,7 +109,7 @@ impl<'a, J: StepJournal> LoopRunner<'a, J> {
     }
 
     #[cfg(test)]
-    pub(super) fn journal_mut(&mut self) -> &mut J {
+    pub(in crate::run_driver) fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
     }
 

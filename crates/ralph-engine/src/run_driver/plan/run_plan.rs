@@ -11,11 +11,11 @@ use ralph_core::prompt::{self, AgentNotes, CompletionInstructions, PromptInput, 
 use ralph_core::prompt_variables::ExpandedPrompt;
 
 use super::agent_choice::{AgentChoice, AgentJob};
-use super::attempt_io::SessionRequest;
 use super::judge_choice::{JudgeChoice, StoredJudge};
 use super::run_context::RunContext;
 use super::run_spec::RunSpec;
 use crate::project::Project;
+use crate::run_driver::attempt::attempt_io::SessionRequest;
 use crate::verify::{FileSealer, SealError};
 use crate::worktree::AssignedWorktree;
 use ralph_agents::{AgentProgram, LaunchRequest};

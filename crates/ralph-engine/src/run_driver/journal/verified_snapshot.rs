@@ -11,19 +11,25 @@ use ralph_util::redact;
 /// How much of git's message about files that it could not add is kept.
 const MAX_LEFT_OUT_BYTES: usize = 1_000;
 
-pub(super) fn describe_missing_snapshot(error: &str) -> String {
+pub(in crate::run_driver) fn describe_missing_snapshot(error: &str) -> String {
     format!("the receipt has no snapshot of the verified work tree: {error}")
 }
 
 /// Takes a snapshot of what is verified, the work tree or its commit, on a blocking thread.
-pub(super) async fn take_snapshot(root: &Path, isolation: CheckIsolation) -> Result<WorkTreeSnapshot, String> {
+pub(in crate::run_driver) async fn take_snapshot(
+    root: &Path,
+    isolation: CheckIsolation,
+) -> Result<WorkTreeSnapshot, String> {
     let root = root.to_path_buf();
     let snapshot = tokio::task::spawn_blocking(move || take_snapshot_blocking(&root, isolation)).await;
     snapshot.map_err(|error| error.to_string()).flatten()
 }
 
 /// Like [`take_snapshot`], but blocks the calling thread.
-pub(super) fn take_snapshot_blocking(root: &Path, isolation: CheckIsolation) -> Result<WorkTreeSnapshot, String> {
+pub(in crate::run_driver) fn take_snapshot_blocking(
+    root: &Path,
+    isolation: CheckIsolation,
+) -> Result<WorkTreeSnapshot, String> {
     let snapshot = match isolation {
         CheckIsolation::Workspace => git::take_snapshot(root),
         CheckIsolation::Clean => git::snapshot_head(root),

@@ -6,16 +6,16 @@ use ralph_core::attempt::{
 use ralph_core::claim::{Claim, ClaimReading, NoClaimReason};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::agent_choice::AgentJob;
 use super::agent_listener::AgentListener;
 use super::attempt_io::AttemptIo;
+use crate::run_driver::plan::agent_choice::AgentJob;
 use ralph_process::{JobCommand, JobExit, JobInput, Keeper, SpawnError, pump_job};
 use ralph_util::failpoints::{self, FailPoint};
 
 const BYTES_PER_MEGABYTE: u64 = 1 << 20;
 
 /// Runs the agent's process to its end.
-pub(super) async fn run_agent_process(
+pub(in crate::run_driver) async fn run_agent_process(
     keeper: Keeper,
     job: AgentJob,
     mut io: AttemptIo,
@@ -41,7 +41,7 @@ pub(super) async fn run_agent_process(
 }
 
 /// Returns the report of an agent that did not start.
-pub(super) fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
+pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
     AttemptReport {
         ending: AttemptEnding::NotStarted { why: reason, hope: advice },
         stream: OutputParseStatus::NotUnderstood,

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::activity_clock::ActivityClock;
-use super::agent_choice::{AgentChoice, AgentJob};
 use super::agent_process::{not_started_report, run_agent_process};
 use super::attempt_io::{AttemptIo, SessionRequest};
 use super::attempt_output::{AttemptOutputReader, FilteredDisplay};
@@ -19,10 +18,11 @@ use super::change_detector::{ChangeDetector, TreeScan, detect_change};
 use super::driver_message::{DisplayUpdate, DriverMessage};
 use super::filter_process::FilterProcess;
 use super::remaining_budget::RemainingBudget;
-use super::run_context::OutputVisibility;
-use super::run_notes;
-use super::run_plan::{PromptContext, RunPlan};
 use super::snapshots::AttemptSnapshots;
+use crate::run_driver::plan::agent_choice::{AgentChoice, AgentJob};
+use crate::run_driver::plan::run_context::OutputVisibility;
+use crate::run_driver::plan::run_notes;
+use crate::run_driver::plan::run_plan::{PromptContext, RunPlan};
 use ralph_agents::{FilterError, PriorUsage, parser_for_format};
 use ralph_process::{JobCommand, Keeper, LogBudget, RawLog};
 
@@ -33,9 +33,9 @@ pub struct AttemptRunner {
     log_budget: LogBudget,
     channels: AttemptChannels,
     /// When the running agent last printed something.
-    pub(super) activity: ActivityClock,
+    pub(in crate::run_driver) activity: ActivityClock,
     /// When it last reported that it retries a failed request.
-    pub(super) retry_activity: ActivityClock,
+    pub(in crate::run_driver) retry_activity: ActivityClock,
     /// The next start, prepared while it is being stored.
     prepared_start: Option<PreparedStart>,
     /// The current agent: 0 is the preferred one, the fallbacks follow.

@@ -8,8 +8,8 @@ use super::judge_choice::JudgeChoice;
 use super::run_notes::NOTES_ENV_VAR;
 use super::run_spec::{RunSpec, RunSpecError};
 use super::stored_agent::StoredAgent;
-use super::usage_file;
 use crate::project::Project;
+use crate::run_driver::attempt::usage_file;
 use crate::verify::CheckEnvironment;
 use crate::worktree::AssignedWorktree;
 use ralph_agents::ConversationRequest;
@@ -114,14 +114,14 @@ impl RunContext {
     }
 
     /// Returns the path of the notes, relative to the project's root if possible.
-    pub(super) fn notes_display_path(&self) -> String {
+    pub(in crate::run_driver) fn notes_display_path(&self) -> String {
         let path = self.project.notes_file(&self.id);
         path.strip_prefix(&self.project.root).unwrap_or(&path).display().to_string()
     }
 
     /// Returns the file to which an agent writes its usage, if it does so.
     #[must_use]
-    pub(super) fn usage_file_path(&self, choice: &AgentChoice) -> Option<PathBuf> {
+    pub(in crate::run_driver) fn usage_file_path(&self, choice: &AgentChoice) -> Option<PathBuf> {
         let folder = self.project.run_folder(&self.id);
         choice.adapter.writes_usage_file().then(|| usage_file::path_in_run_folder(&folder))
     }
@@ -155,7 +155,11 @@ impl RunContext {
 
     /// Returns the environment of this process without `remove` and with `set`. Each name occurs once, because programs
     /// differ in which of two values they use.
-    pub(super) fn child_environment(&self, remove: &[String], set: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    pub(in crate::run_driver) fn child_environment(
+        &self,
+        remove: &[String],
+        set: Vec<(String, String)>,
+    ) -> Vec<(OsString, OsString)> {
         let inherited = std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str()));
         let mut env: BTreeMap<OsString, OsString> = inherited.collect();
         env.extend(set.into_iter().map(|(name, value)| (name.into(), value.into())));

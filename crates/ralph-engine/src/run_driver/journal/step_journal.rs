@@ -5,7 +5,7 @@ use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 
-use super::run_plan::RunPlan;
+use crate::run_driver::plan::run_plan::RunPlan;
 use ralph_store::{CommandAnswer, FIRST_FENCE, GuidanceForNextStage, NewRun, NewStage, StepRecord, Store, StoreError};
 
 /// Records the steps of one loop.

@@ -5,7 +5,7 @@ use ralph_agents::{
 };
 use ralph_process::JobSpec;
 
-use super::attempt_io::SessionRequest;
+use crate::run_driver::attempt::attempt_io::SessionRequest;
 
 /// An agent with the user's settings for it.
 pub struct AgentChoice {

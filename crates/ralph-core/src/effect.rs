@@ -1,9 +1,7 @@
 //! The effects that the rules request. The driver first stores the facts and the new state in one transaction, and then
-//! performs the other effects.
+//! performs the other effects. It stores the facts in the order of the effects, and adds none.
 use alloc::string::String;
 use alloc::vec::Vec;
-
-use serde::{Deserialize, Serialize};
 
 use crate::claim::PromiseNonce;
 use crate::event::{AttemptKey, LoopTimer};
@@ -11,13 +9,18 @@ use crate::fact::Fact;
 use crate::loop_state::AgentSession;
 use crate::policy::BaselineMode;
 use crate::prompt::PromptPlan;
+use crate::receipt::WorkTreeSnapshot;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "effect", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Stores a fact in the journal.
     Record {
         fact: Fact,
+    },
+    /// Stores the receipt of the completion that the next fact records. The driver fills in its input.
+    RecordReceipt {
+        /// The work tree that the checks verified; `None` if there were none, or if it could not be read.
+        snapshot: Option<WorkTreeSnapshot>,
     },
     /// Seals the files that must not change, and runs the external checks once if the baseline is enabled.
     Prepare {
@@ -25,19 +28,8 @@ pub enum Effect {
         round: u32,
         baseline: BaselineMode,
     },
-    /// Starts the agent with the prompt that the plan describes.
-    StartAgent {
-        key: AttemptKey,
-        plan: PromptPlan,
-        nonce: Option<PromiseNonce>,
-        /// Guidance from the user.
-        #[serde(default)]
-        guidance: Vec<String>,
-        /// The agent session to resume; `None` starts a fresh session.
-        session: Option<AgentSession>,
-        /// The index of the agent: 0 is the preferred one, the fallbacks follow.
-        agent: u32,
-    },
+    /// Starts the agent.
+    StartAgent(AgentStart),
     /// Stops the agent gracefully; after the grace period it is killed with all its descendants.
     StopAgent {
         key: AttemptKey,
@@ -65,4 +57,38 @@ pub enum Effect {
     },
     /// Ends the run. No effect follows.
     Finish,
+}
+
+/// One start of an agent, with the prompt that the plan describes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentStart {
+    pub key: AttemptKey,
+    pub plan: PromptPlan,
+    pub nonce: Option<PromiseNonce>,
+    /// Guidance from the user.
+    pub guidance: Vec<String>,
+    /// The agent session to resume; `None` starts a fresh session.
+    pub session: Option<AgentSession>,
+    /// The index of the agent: 0 is the preferred one, the fallbacks follow.
+    pub agent: u32,
+}
+
+impl Effect {
+    /// Returns the fact to store, if the effect has one.
+    #[must_use]
+    pub fn recorded_fact(&self) -> Option<&Fact> {
+        match self {
+            Self::Record { fact } => Some(fact),
+            Self::RecordReceipt { .. }
+            | Self::Prepare { .. }
+            | Self::StartAgent(_)
+            | Self::StopAgent { .. }
+            | Self::KillAgent { .. }
+            | Self::RunChecks { .. }
+            | Self::StopChecks { .. }
+            | Self::StartTimer { .. }
+            | Self::CancelTimer { .. }
+            | Self::Finish => None,
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::baseline::BaselineTrial;
 use crate::budget::BudgetUsage;
 use crate::control_command::ControlCommand;
 use crate::evidence::Evidence;
+use crate::receipt::WorkTreeSnapshot;
 use crate::seal::SealingResult;
 
 /// A time in milliseconds since 1970.
@@ -43,8 +44,8 @@ impl AttemptKey {
     pub const PREPARATION: Self = Self { iteration: 0, attempt: 0 };
 }
 
-/// An event with its time and surroundings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// An event with its time and surroundings. Events are never stored: the journal has facts.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The driver's clock. It does not advance while the driver is suspended (Ctrl-Z), so that limits do not count that
     /// time.
@@ -56,97 +57,149 @@ pub struct Event {
     /// Whether the plan that the next iteration needs exists now.
     pub plan_availability: PlanAvailability,
     /// The usage of other runs of each shared budget, in the order of the policy.
-    #[serde(default)]
     pub used_by_others: Vec<BudgetUsage>,
     pub kind: EventKind,
 }
 
 /// Whether the plan that the run follows exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanAvailability {
     Available,
     /// The run follows an implementation plan, and the file does not exist.
     Missing,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+/// The events by group, so that a phase can ignore a group in one arm.
+#[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
-    /// The driver is ready.
-    Started,
-    /// A new driver resumes the loop; all processes of the previous driver have ended. `changed` lists the inputs that
-    /// have changed since then, `orders` the commands that were sent since then.
-    Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
-    /// The agent of this attempt and all its descendants have ended.
-    AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
-    /// The agent printed its final record but is still running.
-    ResultSeen { key: AttemptKey },
-    /// The agent printed more output after its final record.
-    SpokeAgain { key: AttemptKey },
-    /// The agent retries a failed request, and has done nothing else since.
-    Repeating { key: AttemptKey },
-    /// The agent made progress after it had only retried requests.
-    GotOn { key: AttemptKey },
-    /// ralph talks to the agent over a protocol and waits for it to open a session.
-    HandshakeBegan { key: AttemptKey },
-    /// The agent opened a session, or reported an error.
-    HandshakeDone { key: AttemptKey },
-    /// The spending of the agent and of the run before it has reached a budget.
-    Overspent { key: AttemptKey, spend: ModelSpend },
-    /// The files that must not change are sealed, and the external checks have run once.
-    Prepared { sealing: SealingResult, baseline: Vec<BaselineTrial> },
-    /// The checks of a claim have run.
-    Verified { key: AttemptKey, evidence: Evidence },
+    Lifecycle(LifecycleEvent),
+    Control(RunControl),
+    /// The agent of this attempt is still running.
+    Agent {
+        key: AttemptKey,
+        activity: AgentActivity,
+    },
+    Work(WorkEvent),
     /// A timer that the rules started has expired.
     TimerFired {
         timer: LoopTimer,
         /// For how long the activity that the timer watches has been quiet; `None` if it watches none.
-        #[serde(default)]
         quiet_ms: Option<u64>,
     },
+}
+
+/// A driver takes the loop, or gives it up.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LifecycleEvent {
+    /// The loop starts. `orders` are the commands that were sent before it.
+    Started { opening: RunOpening, orders: Vec<ControlCommand> },
+    /// A new driver resumes the loop; all processes of the previous driver have ended. `changed` lists the inputs that
+    /// have changed since then, `orders` the commands that were sent since then.
+    Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
+    /// The loop has no driver and is cancelled.
+    Abandoned,
+}
+
+/// The description of a run that its first fact records.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunOpening {
+    pub kind: String,
+    /// The name of the preferred agent.
+    pub agent: String,
+    pub promise: String,
+    /// One line for each criterion.
+    pub checks: Vec<String>,
+}
+
+/// A person or the surroundings change the course of the loop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunControl {
     /// A signal asked the run to stop.
     Interrupted { signal: StopSignal },
     /// Another process sent a command.
     Ordered { order: ControlCommand },
-    /// The loop has no driver and is cancelled.
-    Abandoned,
     /// The work tree or the state is unusable.
     Broken { what: String },
+}
+
+/// What a running agent does. Its output itself does not reach the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentActivity {
+    /// It printed its final record but is still running.
+    ResultSeen,
+    /// It printed more output after its final record.
+    OutputResumed,
+    /// It retries a failed request, and has done nothing else since.
+    RepeatingStarted,
+    /// It made progress after it had only retried requests.
+    RepeatingEnded,
+    /// ralph talks to it over a protocol and waits for it to open a session.
+    HandshakeStarted,
+    /// It opened a session, or reported an error.
+    HandshakeDone,
+    /// Its spending and that of the run before it have reached a budget.
+    Overspent { spend: ModelSpend },
+}
+
+/// Work that the rules requested has ended: the preparation, an attempt, or the checks of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkEvent {
+    /// The files that must not change are sealed, and the external checks have run once.
+    Prepared { sealing: SealingResult, baseline: Vec<BaselineTrial> },
+    /// The agent of this attempt and all its descendants have ended.
+    AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
+    /// The checks of a claim have run. `snapshot` is the work tree that they verified, if it could be read.
+    Verified { key: AttemptKey, evidence: Evidence, snapshot: Option<WorkTreeSnapshot> },
     /// A part of the driver failed while it supervised this attempt or its checks; both have ended.
     Faulted { key: AttemptKey, what: String },
 }
 
 impl EventKind {
+    #[must_use]
+    pub fn interrupted(signal: StopSignal) -> Self {
+        Self::Control(RunControl::Interrupted { signal })
+    }
+
+    #[must_use]
+    pub fn ordered(order: ControlCommand) -> Self {
+        Self::Control(RunControl::Ordered { order })
+    }
+
+    #[must_use]
+    pub fn broken(what: String) -> Self {
+        Self::Control(RunControl::Broken { what })
+    }
+
+    #[must_use]
+    pub fn attempt_ended(key: AttemptKey, report: Box<AttemptReport>) -> Self {
+        Self::Work(WorkEvent::AttemptEnded { key, report })
+    }
+
+    #[must_use]
+    pub fn faulted(key: AttemptKey, what: String) -> Self {
+        Self::Work(WorkEvent::Faulted { key, what })
+    }
+
     /// Returns whether this event only starts or cancels timers. It leaves the state unchanged and is not stored.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         match self {
-            Self::ResultSeen { .. }
-            | Self::SpokeAgain { .. }
-            | Self::Repeating { .. }
-            | Self::GotOn { .. }
-            | Self::HandshakeBegan { .. }
-            | Self::HandshakeDone { .. } => true,
-            Self::Started
-            | Self::Recovered { .. }
-            | Self::Overspent { .. }
-            | Self::Prepared { .. }
-            | Self::AttemptEnded { .. }
-            | Self::Verified { .. }
-            | Self::TimerFired { .. }
-            | Self::Interrupted { .. }
-            | Self::Ordered { .. }
-            | Self::Abandoned
-            | Self::Broken { .. }
-            | Self::Faulted { .. } => false,
+            Self::Agent { activity, .. } => match activity {
+                AgentActivity::ResultSeen
+                | AgentActivity::OutputResumed
+                | AgentActivity::RepeatingStarted
+                | AgentActivity::RepeatingEnded
+                | AgentActivity::HandshakeStarted
+                | AgentActivity::HandshakeDone => true,
+                AgentActivity::Overspent { .. } => false,
+            },
+            Self::Lifecycle(_) | Self::Control(_) | Self::Work(_) | Self::TimerFired { .. } => false,
         }
     }
 }
 
 /// The timers of a loop. Each carries its attempt, so that a late one is ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "timer", rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoopTimer {
     /// The iteration has taken too long.
     Iteration { key: AttemptKey },

@@ -161,7 +161,7 @@ pub fn describe_loop(row: &LoopRow) -> LoopPosition {
 
 /// Returns how long the agents of a loop have to stop before they are killed.
 pub(super) fn grace_period(row: &LoopRow) -> Duration {
-    RunSpec::parse(&row.run.settings).map_or(ANSWER_TIMEOUT, |settings| settings.stop_grace())
+    RunSpec::parse(&row.run.settings).map_or(ANSWER_TIMEOUT, |spec| spec.stop_grace)
 }
 
 fn is_running(row: &LoopRow) -> bool {

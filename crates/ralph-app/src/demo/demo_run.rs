@@ -2,7 +2,7 @@
 use ralph_core::claim::Promise;
 use ralph_core::criterion::ExternalCheck;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan};
+use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec};
 
 use super::{DEMO_CHECK, DEMO_TASK, DemoRepository};
 use crate::config::Settings;
@@ -53,7 +53,8 @@ pub fn prepare_demo_run(repository: &DemoRepository, extra_agent_args: Vec<Strin
         max_iterations: MAX_DEMO_ITERATIONS,
     };
     let plan = build_default_plan(request, Project::find_from(&repository.root)?)?;
-    Ok(PreparedRun { plan: RunPlan { kind: "demo", config_fingerprints: None, ..plan } })
+    let spec = RunSpec { config_fingerprints: None, ..plan.spec };
+    Ok(PreparedRun { plan: RunPlan { spec, context: RunContext { kind: "demo", ..plan.context } } })
 }
 
 /// Loads what the run of the demo has proven.

@@ -74,8 +74,8 @@ async fn collect_proven_criteria(context: &LandingContext<'_>, runs: Vec<RunRow>
         let spec = RunSpec::parse(&run.settings).map_err(|error| {
             AppError::from_error(ErrorKind::Preflight, &error).with_advice(Advice::KeepSecretsInVariables)
         })?;
-        proof.add_criteria(spec.criteria());
-        proof.acceptance = spec.acceptance().clone();
+        proof.add_criteria(&spec.criteria);
+        proof.acceptance = spec.acceptance;
     }
     Ok(proof)
 }

@@ -10,7 +10,7 @@ use crate::error::AppResult;
 
 /// Returns the name of the run's own work tree, if it had one.
 pub(super) fn own_worktree_name(run: &RunRow) -> Option<String> {
-    RunSpec::parse(&run.settings).ok()?.worktree_name().map(str::to_owned)
+    RunSpec::parse(&run.settings).ok()?.worktree_name
 }
 
 /// Returns the folder that a run worked in: the user's, or its own work tree.

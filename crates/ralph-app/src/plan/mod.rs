@@ -12,9 +12,10 @@ use ralph_core::policy::ProofRequirement;
 
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
-use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, new_run_id};
+use ralph_engine::run_driver::{
+    OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec, StoredAgent, StoredJudge, new_run_id,
+};
 use ralph_engine::verify::{AcceptancePolicy, PathPatterns};
 
 pub use agent_choice::{build_agent_choice, choose_agent, choose_fallbacks};
@@ -42,29 +43,34 @@ pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResu
     // Guarded files are compared even without a check.
     let is_claim_alone = checks.is_empty() && settings.verification.guard.value.is_empty();
     let proof = if is_claim_alone { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
-    Ok(RunPlan {
-        id: new_run_id(),
-        kind: "run",
-        claim_rules: settings.claim_rules(promise),
-        judge: choose_judge(settings, &project, &checks)?,
+    let judge = choose_judge(settings, &project, &checks)?;
+    let agent = choose_agent(settings, &project, extra_agent_args)?;
+    let fallback = choose_fallbacks(settings, &project)?;
+    let policy = settings.run_policy(max_iterations, proof);
+    let spec = RunSpec {
+        fallback: fallback.iter().map(StoredAgent::from_choice).collect(),
         criteria: checks,
         acceptance: build_acceptance(settings)?,
-        agent: choose_agent(settings, &project, extra_agent_args)?,
-        fallback: choose_fallbacks(settings, &project)?,
-        policy: settings.run_policy(max_iterations, proof),
-        prompt,
-        plan_file: None,
-        session_log: None,
+        judge: judge.as_ref().map(StoredJudge::from_choice),
         stop_grace: settings.limits.grace.value,
-        visibility,
         max_memory: settings.limits.max_memory.value,
         log_limit: settings.limits.log_limit.value,
-        sharing: LockSharing::Exclusive,
         config_fingerprints: Some(settings.fingerprints.clone()),
-        stage: None,
-        own_worktree: None,
+        ..RunSpec::new(prompt, &agent, settings.claim_rules(promise), policy)
+    };
+    let context = RunContext {
+        id: new_run_id(),
+        kind: "run",
         project,
-    })
+        agent,
+        fallback,
+        judge,
+        session_log: None,
+        visibility,
+        own_worktree: None,
+        lease_fence: None,
+    };
+    Ok(RunPlan { spec, context })
 }
 
 /// Returns how claims are accepted. An invalid pattern is an error before anything starts.

@@ -12,13 +12,13 @@ use crate::state::{StateEvidence, adopt_old_state};
 
 /// Checks the state of the project and the agents of a new run.
 pub fn preflight_run(plan: &RunPlan) -> AppResult<()> {
-    adopt_old_state(&plan.project, StateEvidence::Required)?;
-    plan.all_agents().try_for_each(|agent| preflight_agent(plan, agent, &Advice::ReplaceAgentProgram))
+    adopt_old_state(&plan.context.project, StateEvidence::Required)?;
+    plan.context.all_agents().try_for_each(|agent| preflight_agent(plan, agent, &Advice::ReplaceAgentProgram))
 }
 
 /// Checks the agents of a stored run, whose programs cannot be chosen again.
 pub fn preflight_resumed_run(plan: &RunPlan) -> AppResult<()> {
-    plan.all_agents().try_for_each(|agent| preflight_agent(plan, agent, &Advice::RestoreAgentProgram))
+    plan.context.all_agents().try_for_each(|agent| preflight_agent(plan, agent, &Advice::RestoreAgentProgram))
 }
 
 /// `advice` says where another program can be named.
@@ -30,9 +30,9 @@ fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, advice: &Advice) -> AppR
             .with_advice(Advice::NameAgentProgram));
     }
     process::locate_program(&spec).map(drop).map_err(|error| agent_program_error(agent, &error, advice))?;
-    require_known_cost(&plan.policy.budget, agent)?;
-    if agent.output_format().is_conversation() && plan.project.root.to_str().is_none() {
-        return Err(non_utf8_root_error(&plan.project.root));
+    require_known_cost(&plan.spec.policy.budget, agent)?;
+    if agent.output_format().is_conversation() && plan.context.project.root.to_str().is_none() {
+        return Err(non_utf8_root_error(&plan.context.project.root));
     }
     match agent.preflight_problem(rustix::process::geteuid().is_root()) {
         Some(blocker) => Err(AppError::preflight(blocker.problem).with_advice(blocker.hint)),

@@ -9,7 +9,7 @@ use ralph_core::task::{
     Approval, ProjectChecks, ResolvedStage, Role, RoleRules, StagePrompt, Task, completion_terms, resolve_stage,
 };
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, TaskStage};
+use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec, TaskStage};
 use ralph_store::TaskRow;
 use ralph_util::sanitize::escape_hidden;
 
@@ -108,12 +108,12 @@ fn build_stage_plan(
     let plan = build_default_plan(plan_request, project)?;
     let shared = settings.shared_budgets(&row.task.id, row.task.spec_id.as_deref());
     let judging = if role.can_send_back() { RejectTagUse::Yes } else { RejectTagUse::No };
-    Ok(RunPlan {
-        kind: "task",
-        policy: Policy { context, duty: settings.role_duty(role), judging, shared, ..plan.policy },
-        stage: Some(TaskStage { task: row.task.id.clone(), role: role.clone(), lease_fence: None }),
-        ..plan
-    })
+    let spec = RunSpec {
+        policy: Policy { context, duty: settings.role_duty(role), judging, shared, ..plan.spec.policy },
+        stage: Some(TaskStage { task: row.task.id.clone(), role: role.clone() }),
+        ..plan.spec
+    };
+    Ok(RunPlan { spec, context: RunContext { kind: "task", ..plan.context } })
 }
 
 /// Refuses a task whose criteria an agent wrote and no person has approved.

@@ -52,9 +52,9 @@ pub fn start_in_background<R: BackgroundRun>(
     work: impl FnOnce(R, AppResult<BackgroundOutput>) -> u8,
 ) -> AppResult<BackgroundRunStart> {
     let plan = run.plan_for_background();
-    plan.visibility = OutputVisibility::Hidden;
-    let run_id = plan.id.clone();
-    let log = BackgroundLog::open(&plan.project.run_folder(&run_id))?;
+    plan.context.visibility = OutputVisibility::Hidden;
+    let run_id = plan.context.id.clone();
+    let log = BackgroundLog::open(&plan.context.run_folder())?;
     let report = log.file.try_clone().map_err(|error| AppError::internal(&error))?;
     let continue_run = |startup_pipe: io::Result<StartupPipe>| {
         let output = startup_pipe.map(|startup_pipe| BackgroundOutput { log: report, startup_pipe });

@@ -1,6 +1,8 @@
 //! Follows a run that another process drives, or shows one that has ended.
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{AgentChoice, OutputVisibility, ResumeTarget, RunSpec, RunSpecError, StoredAgent};
+use ralph_engine::run_driver::{
+    AgentChoice, OutputVisibility, ResumeTarget, RunContext, RunSpec, RunSpecError, StoredAgent,
+};
 use ralph_store::{EventRow, RunRow, Store};
 
 use super::{FoundRun, RunSummary, find_active_run, find_run};
@@ -55,8 +57,9 @@ impl FollowedRun {
             visibility: OutputVisibility::Shown,
         };
         let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
-        let plan = RunSpec::parse(&self.row.settings).and_then(|spec| spec.into_plan(target, no_arguments));
-        plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect())
+        let spec = RunSpec::parse(&self.row.settings);
+        let restored = spec.and_then(|spec| RunContext::restore(&spec, target, no_arguments));
+        restored.map_or_else(|_| Vec::new(), |context| std::iter::once(context.agent).chain(context.fallback).collect())
     }
 
     /// Shows the events page by page, from the first one. An empty page means that time has passed.

@@ -3,7 +3,7 @@ use ralph_core::claim::Promise;
 use ralph_core::policy::Policy;
 use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan};
+use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, RunSpec};
 
 use super::{create_worktree, refuse_recursion};
 use crate::config::Settings;
@@ -20,7 +20,7 @@ pub struct PreparedRun {
 impl PreparedRun {
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.plan.id
+        &self.plan.context.id
     }
 
     /// Returns what will run: agents, checks and limits.
@@ -57,7 +57,7 @@ pub struct StartRunRequest<'a> {
 pub fn prepare_run(request: StartRunRequest<'_>, project: Project, person: &dyn Interaction) -> AppResult<PreparedRun> {
     let (settings, workspace) = (request.settings, request.workspace);
     let plan = plan_run(request, project)?;
-    refuse_recursion(&plan.project)?;
+    refuse_recursion(&plan.context.project)?;
     preflight_run(&plan)?;
     ensure_approved(&plan, settings, person)?;
     let plan = match workspace {
@@ -81,7 +81,8 @@ fn plan_run(request: StartRunRequest<'_>, project: Project) -> AppResult<RunPlan
     };
     ensure_run_criteria(settings, &request.checks)?;
     let plan = build_default_plan(request, project)?;
-    Ok(RunPlan { policy: Policy { context: settings.context.value, ..plan.policy }, sharing, ..plan })
+    let policy = Policy { context: settings.context.value, ..plan.spec.policy };
+    Ok(RunPlan { spec: RunSpec { policy, sharing, ..plan.spec }, ..plan })
 }
 
 fn refuse_empty_prompt(prompt: &PromptSource) -> AppResult<()> {

@@ -2,7 +2,9 @@
 use std::io;
 
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, ResumeTarget, RunPlan, RunSpec, RunSpecError, StoredAgent};
+use ralph_engine::run_driver::{
+    OutputVisibility, ResumeTarget, RunContext, RunPlan, RunSpec, RunSpecError, StoredAgent,
+};
 use ralph_store::{RunRow, StoredRun};
 use ralph_util::redact;
 
@@ -42,16 +44,17 @@ impl ResumeRequest<'_> {
         }
         let spec = RunSpec::parse(&row.settings).map_err(|error| run_spec_error(&error))?;
         let mut changes = spec.describe_changes();
-        changes.extend(self.describe_config_changes(project, spec.config_fingerprints()));
-        let worktree = spec.worktree_name().map(str::to_owned);
+        changes.extend(self.describe_config_changes(project, spec.config_fingerprints.as_deref()));
+        let worktree = spec.worktree_name.clone();
         let target = ResumeTarget {
             run_id: row.id.clone(),
             run_kind: row.kind.clone(),
             project: project.clone(),
             visibility: self.visibility,
         };
-        let plan = spec.into_plan(target, |agent| self.agent_variables(project, agent)).map_err(AppError::from)?;
-        plan.prompt.read_prompt(1, 1).map_err(|error| missing_prompt_error(&plan, &error))?;
+        let context = RunContext::restore(&spec, target, |agent| self.agent_variables(project, agent));
+        let plan = RunPlan { context: context.map_err(AppError::from)?, spec };
+        plan.spec.prompt.read_prompt(1, 1).map_err(|error| missing_prompt_error(&plan, &error))?;
         let plan = match worktree {
             Some(name) => reopen_worktree(plan, &name, self.config, self.person)?,
             None => plan,
@@ -139,7 +142,7 @@ fn run_spec_error(error: &RunSpecError) -> AppError {
 }
 
 fn missing_prompt_error(plan: &RunPlan, error: &io::Error) -> AppError {
-    let path = plan.prompt.file_path().map(|path| format!(" {}", path.display())).unwrap_or_default();
+    let path = plan.spec.prompt.file_path().map(|path| format!(" {}", path.display())).unwrap_or_default();
     AppError::preflight(format!("the prompt{path} of the run can no longer be read"))
         .with_cause(error)
         .with_advice(Advice::RestorePromptFile)

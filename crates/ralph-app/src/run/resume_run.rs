@@ -4,7 +4,7 @@ use ralph_core::loop_state::LoopPhase;
 use ralph_core::outcome::RunEnd;
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{Clock, ResumedRun, RunPlan, RunSpec, STAGE_RUN_KIND, StartMode};
+use ralph_engine::run_driver::{Clock, ResumedRun, RunPlan, STAGE_RUN_KIND, StartMode};
 use ralph_store::{CommandTarget, EventRow, RunRow, Store, StoredRun, TakeoverGuard};
 use ralph_util::failpoints::{self, FailPoint};
 
@@ -66,7 +66,7 @@ pub enum ResumeStart {
 impl ResumableRun {
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.plan.id
+        &self.plan.context.id
     }
 
     #[must_use]
@@ -147,9 +147,9 @@ async fn inspect_run(
 /// Takes over a run that no process drives. Kills what its last driver left running.
 pub async fn resume_run(run: ResumableRun, host: RunHost, person: &dyn Interaction) -> AppResult<ResumeStart> {
     let ResumableRun { row, plan, changes } = run;
-    let FoundRun { store, run: _ } = find_run(&plan.project, Some(&row.id)).await?;
+    let FoundRun { store, run: _ } = find_run(&plan.context.project, Some(&row.id)).await?;
     let lease = acquire_run_lease(&plan).await?;
-    let settings = RunSpec::from_plan(&plan).to_stored_json();
+    let settings = plan.spec.to_stored_json();
     let settings = settings.map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     if let Some(task) = &row.task {
         ensure_task_is_free(&store, task).await?;
@@ -158,7 +158,7 @@ pub async fn resume_run(run: ResumableRun, host: RunHost, person: &dyn Interacti
     let guard = row.task.as_deref().map_or(TakeoverGuard::Unguarded, |task| TakeoverGuard::TaskUnleased { task });
     let stored = store.take_over_run(&row.id, &lease.owner().to_json(), &settings, guard).await?;
     if !stored.state.can_resume() {
-        let ended = EndedRun::load(&store, &plan.project, row, &stored).await?;
+        let ended = EndedRun::load(&store, &plan.context.project, row, &stored).await?;
         return Ok(ResumeStart::Ended(Box::new(ended)));
     }
     kill_leftover_processes(&row.id, person);

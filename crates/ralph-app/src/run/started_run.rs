@@ -84,8 +84,8 @@ pub enum RunDelivery {
 /// Takes the locks of a run and opens the store.
 pub async fn start_run(prepared: PreparedRun, host: RunHost) -> AppResult<StartedRun> {
     let PreparedRun { plan } = prepared;
-    let state = plan.project.state_folder();
-    plan.project.create_state_folder().map_err(EngineError::from)?;
+    let state = plan.context.project.state_folder();
+    plan.context.project.create_state_folder().map_err(EngineError::from)?;
     // SQLite opens its files in another thread. This thread prepares the rest meanwhile, and yields after each part so
     // that the future that opens the store can submit its next step.
     let meanwhile = async {
@@ -102,7 +102,7 @@ pub async fn start_run(prepared: PreparedRun, host: RunHost) -> AppResult<Starte
         }
         (Ok(None), _) => Err(AppError::from_message(ErrorKind::Internal, "the database was not created")),
         (Err(error), lease) => {
-            lease.into_iter().for_each(|lease| lease.discard_unstored_run(&plan));
+            lease.into_iter().for_each(|lease| lease.discard_unstored_run(&plan.context));
             Err(error.into())
         }
     }
@@ -110,25 +110,25 @@ pub async fn start_run(prepared: PreparedRun, host: RunHost) -> AppResult<Starte
 
 /// Takes the locks of a run.
 pub(super) async fn acquire_run_lease(plan: &RunPlan) -> Result<RunLease, EngineError> {
-    if plan.own_worktree.is_some() {
-        return RunLease::acquire_in_own_worktree(plan, Clock::start().now()).await;
+    if plan.context.own_worktree.is_some() {
+        return RunLease::acquire_in_own_worktree(&plan.context, Clock::start().now()).await;
     }
     let tree = WorktreeLock::acquire(plan, Clock::start().now()).await?;
     yield_now().await;
-    RunLease::acquire(plan, tree).await
+    RunLease::acquire(&plan.context, tree).await
 }
 
 /// Converts a lock error. Ad-hoc runs may share their files.
 fn run_lock_error(plan: &RunPlan, error: EngineError) -> AppError {
     let is_taken = matches!(error, EngineError::Lock(LockError::Taken { .. }));
     let failure = AppError::from(error);
-    if is_taken && plan.kind == "run" { failure.with_advice(Advice::RunInParallel) } else { failure }
+    if is_taken && plan.context.kind == "run" { failure.with_advice(Advice::RunInParallel) } else { failure }
 }
 
 impl StartedRun {
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.plan.id
+        &self.plan.context.id
     }
 
     #[must_use]
@@ -142,7 +142,7 @@ impl StartedRun {
         let mut control = control.open()?;
         if let Some(signal) = set_up_worktree(&plan, &keeper, &mut control).await? {
             if let StartMode::New = mode {
-                lease.discard_unstored_run(&plan);
+                lease.discard_unstored_run(&plan.context);
             }
             return Ok(DrivenRun::StoppedInSetup(signal));
         }
@@ -176,10 +176,10 @@ struct DeliveryContext {
 impl DeliveryContext {
     fn from_plan(plan: &RunPlan) -> Self {
         Self {
-            run: plan.id.clone(),
-            project: plan.project.clone(),
-            worktree: plan.own_worktree.clone(),
-            session_log: plan.session_log.clone(),
+            run: plan.context.id.clone(),
+            project: plan.context.project.clone(),
+            worktree: plan.context.own_worktree.clone(),
+            session_log: plan.context.session_log.clone(),
         }
     }
 

@@ -80,10 +80,11 @@ pub async fn prepare_task_run(
         max_iterations: request.max_iterations,
         earlier_results: rejection.into_iter().collect(),
     };
-    let StagePlan { mut plan, warnings } = plan_stage(stage_request, &row, project, person)?;
-    if let (true, Some(judge), Some(base)) = (role.can_send_back(), &mut plan.judge, base_commit) {
-        judge.base_commit = base;
-    }
+    let StagePlan { plan, warnings } = plan_stage(stage_request, &row, project, person)?;
+    let plan = match base_commit.filter(|_| role.can_send_back()) {
+        Some(base) => plan.with_judge_base(base),
+        None => plan,
+    };
     failpoints::reach_fail_point(FailPoint::StageBegins);
     let out_of_turn = StageOutOfTurn::find(&row, role, last_accepted.as_ref());
     Ok(PreparedStage { run: PreparedRun { plan }, warnings, out_of_turn })

@@ -25,8 +25,8 @@ const RUN_STAGE_NAME: &str = "run";
 
 /// Creates a work tree for a new run. Its state stays in the project.
 pub fn create_worktree(plan: RunPlan, settings: &Settings) -> AppResult<RunPlan> {
-    let layout = WorktreeLayout::for_project(&plan.project)?;
-    let name = format!("run-{}", short_id(&plan.id));
+    let layout = WorktreeLayout::for_project(&plan.context.project)?;
+    let name = format!("run-{}", short_id(&plan.context.id));
     let worktree = worktree::open_or_create(&layout, &name, &[])?.worktree;
     let assigned = AssignedWorktree {
         layout,
@@ -34,7 +34,7 @@ pub fn create_worktree(plan: RunPlan, settings: &Settings) -> AppResult<RunPlan>
         snapshot_stage: RUN_STAGE_NAME.to_owned(),
         setup_commands: settings.pipeline.setup.value.clone(),
     };
-    Ok(with_worktree(plan, assigned))
+    Ok(plan.with_own_worktree(assigned))
 }
 
 /// Opens the work tree of a run that is resumed. If it was removed, it is created and set up again.
@@ -44,15 +44,18 @@ pub fn reopen_worktree(
     config: &ConfigSource,
     person: &dyn Interaction,
 ) -> AppResult<RunPlan> {
-    let layout = WorktreeLayout::for_project(&plan.project)?;
+    let layout = WorktreeLayout::for_project(&plan.context.project)?;
     let opened = worktree::open_or_create(&layout, name, &[])?;
     let setup_commands = match opened.origin {
         WorktreeOrigin::Existing => Vec::new(),
-        WorktreeOrigin::Created | WorktreeOrigin::Recreated => approved_setup_commands(&plan.project, config, person)?,
+        WorktreeOrigin::Created | WorktreeOrigin::Recreated => {
+            approved_setup_commands(&plan.context.project, config, person)?
+        }
     };
-    let snapshot_stage = plan.stage.as_ref().map_or_else(|| RUN_STAGE_NAME.to_owned(), |stage| stage.role.to_string());
+    let snapshot_stage =
+        plan.spec.stage.as_ref().map_or_else(|| RUN_STAGE_NAME.to_owned(), |stage| stage.role.to_string());
     let worktree = opened.worktree;
-    Ok(with_worktree(plan, AssignedWorktree { layout, worktree, snapshot_stage, setup_commands }))
+    Ok(plan.with_own_worktree(AssignedWorktree { layout, worktree, snapshot_stage, setup_commands }))
 }
 
 fn approved_setup_commands(
@@ -72,11 +75,6 @@ fn approved_setup_commands(
     Ok(settings.pipeline.setup.value)
 }
 
-fn with_worktree(plan: RunPlan, assigned: AssignedWorktree) -> RunPlan {
-    let project = plan.project.with_root(assigned.worktree.path.clone());
-    RunPlan { project, own_worktree: Some(assigned), ..plan }
-}
-
 /// Runs the setup commands in the work tree of a run, unless they have run there. A work tree whose setup failed is removed.
 /// Returns the signal that stopped it, if one did.
 pub async fn set_up_worktree(
@@ -84,16 +82,19 @@ pub async fn set_up_worktree(
     keeper: &Keeper,
     control: &mut ControlInput,
 ) -> AppResult<Option<StopSignal>> {
-    let Some(assigned) = &plan.own_worktree else { return Ok(None) };
+    let Some(assigned) = &plan.context.own_worktree else { return Ok(None) };
     let (commands, received) = mpsc::unbounded_channel();
     let request = WorktreeSetupRequest {
         keeper: keeper.clone(),
         commands: &assigned.setup_commands,
-        env: setup_environment(&plan.project.root),
-        run_id: &plan.id,
+        env: setup_environment(&plan.context.project.root),
+        run_id: &plan.context.id,
         log_folder: assigned.layout.state_folder().join("setup"),
     };
-    let mut setup = std::pin::pin!(worktree::run_setup_commands(&assigned.worktree, request, received, async || true));
+    let mut setup =
+        std::pin::pin!(worktree::run_setup_commands(&assigned.worktree, request, received, || std::future::ready(
+            true
+        )));
     let (done, stopped) = tokio::select! {
         done = &mut setup => (done, None),
         signal = wait_for_stop_signal(control, &commands) => {

@@ -6,7 +6,9 @@ use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
 use ralph_core::policy::{BaselineMode, Policy};
 use ralph_core::task::TaskGenerationPrompt;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{GENERATE_RUN_KIND, OutputVisibility, PromptSource, RunPlan, new_run_id};
+use ralph_engine::run_driver::{
+    GENERATE_RUN_KIND, OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec, new_run_id,
+};
 use ralph_engine::verify::AcceptancePolicy;
 
 use crate::config::{Settings, SettingsPart};
@@ -96,15 +98,14 @@ fn plan_generation(draft: GenerationDraft, request: GenerationRequest<'_>, proje
         max_iterations: request.max_iterations,
     };
     let plan = build_default_plan(plan_request, project)?;
-    Ok(RunPlan {
-        id: run_id,
-        kind: GENERATE_RUN_KIND,
+    let spec = RunSpec {
         // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
         acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
         // Before the first iteration there is no file to check.
-        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.policy },
-        ..plan
-    })
+        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.spec.policy },
+        ..plan.spec
+    };
+    Ok(RunPlan { spec, context: RunContext { id: run_id, kind: GENERATE_RUN_KIND, ..plan.context } })
 }
 
 /// Returns the check: the validation command on the agent's file.

@@ -90,7 +90,7 @@ async fn is_already_imported(store: &Store, run: &str) -> AppResult<bool> {
 /// Returns the spec from which a stored run generates tasks.
 fn generated_spec_id(run: &RunRow) -> AppResult<Option<String>> {
     let spec = RunSpec::parse(&run.settings).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
-    Ok(match spec.prompt_source() {
+    Ok(match &spec.prompt {
         PromptSource::Generate(prompt) => Some(prompt.spec_id.clone()),
         PromptSource::Text(_) | PromptSource::File(_) | PromptSource::Template(_) | PromptSource::Stage(_) => None,
     })

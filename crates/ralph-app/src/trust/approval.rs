@@ -45,7 +45,7 @@ pub fn revoke_approval(project: &Project) -> AppResult<bool> {
 
 /// Refuses a run that would start a command of the project that the user has not approved.
 pub fn ensure_approved(plan: &RunPlan, settings: &Settings, person: &dyn Interaction) -> AppResult<()> {
-    let checks = if plan.criteria.is_empty() { SettingsPart::Unused } else { SettingsPart::Used };
+    let checks = if plan.spec.criteria.is_empty() { SettingsPart::Unused } else { SettingsPart::Used };
     ensure_approved_with(plan, settings, CriteriaOrigin { checks, templates: &[] }, person)
 }
 
@@ -66,13 +66,13 @@ pub fn ensure_approved_with(
     person: &dyn Interaction,
 ) -> AppResult<()> {
     let used = SettingsUse {
-        agents: plan.all_agents().map(|agent| agent.name.as_str()).collect(),
+        agents: plan.context.all_agents().map(|agent| agent.name.as_str()).collect(),
         permission: SettingsPart::Used,
         checks: criteria.checks,
-        criteria: &plan.criteria,
+        criteria: &plan.spec.criteria,
         templates: criteria.templates,
     };
-    ensure_use_approved(&plan.project, settings, &used, person)
+    ensure_use_approved(&plan.context.project, settings, &used, person)
 }
 
 /// Refuses to use a part of the settings whose commands the user has not approved. A person who is there is asked.

@@ -150,8 +150,8 @@ impl ReverificationCase {
         let commit = find_verified_commit(project, &receipt)?;
         let spec = RunSpec::parse(&run.settings).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
         let criteria_sha256 =
-            receipt_file::hash_criteria(spec.criteria()).map_err(|error| AppError::internal(&error))?;
-        let acceptance = spec.acceptance().clone();
+            receipt_file::hash_criteria(&spec.criteria).map_err(|error| AppError::internal(&error))?;
+        let acceptance = spec.acceptance.clone();
         Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit })
     }
 
@@ -180,11 +180,11 @@ fn original_criteria(project: &Project, run: &RunRow, receipt: &Receipt) -> AppR
     // Registers the secrets of the configuration.
     drop(ConfigSource::default().load_settings(Some(project)));
     let spec = RunSpec::parse(&run.settings).map_err(|error| redacted_criteria_error(&error))?;
-    let hash = receipt_file::hash_criteria(spec.criteria()).map_err(|error| AppError::internal(&error))?;
+    let hash = receipt_file::hash_criteria(&spec.criteria).map_err(|error| AppError::internal(&error))?;
     if hash != receipt.input.criteria_sha256 {
         return Err(redacted_criteria_error(&RunSpecError::SecretNotStored));
     }
-    Ok(spec.criteria().to_vec())
+    Ok(spec.criteria)
 }
 
 fn redacted_criteria_error(error: &RunSpecError) -> AppError {

@@ -1,6 +1,7 @@
 //! The tasks that this worker has leased, and the control channels to their loops.
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ralph_core::event::StopSignal;
 use tokio::sync::Notify;
@@ -11,11 +12,11 @@ use ralph_store::TaskLease;
 
 #[derive(Default)]
 pub(super) struct ActiveTasks {
-    tasks: RefCell<BTreeMap<String, ActiveTask>>,
-    stop_signal: Cell<Option<StopSignal>>,
+    tasks: Mutex<BTreeMap<String, ActiveTask>>,
+    stop_signal: Mutex<Option<StopSignal>>,
     pause_changed: Notify,
     /// Whether a busy database was reported.
-    is_busy_reported: Cell<bool>,
+    is_busy_reported: AtomicBool,
 }
 
 struct ActiveTask {
@@ -27,23 +28,27 @@ struct ActiveTask {
 }
 
 impl ActiveTasks {
+    fn lock_tasks(&self) -> MutexGuard<'_, BTreeMap<String, ActiveTask>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn insert(&self, lease: &TaskLease) {
         let active = ActiveTask { lease: lease.clone(), control: None, is_lease_lost: false, is_paused: false };
-        self.tasks.borrow_mut().insert(lease.task_id.clone(), active);
+        self.lock_tasks().insert(lease.task_id.clone(), active);
     }
 
     pub(super) fn remove(&self, task: &str) {
-        self.tasks.borrow_mut().remove(task);
+        self.lock_tasks().remove(task);
     }
 
     pub(super) fn leases(&self) -> Vec<TaskLease> {
-        self.tasks.borrow().values().map(|active| active.lease.clone()).collect()
+        self.lock_tasks().values().map(|active| active.lease.clone()).collect()
     }
 
     /// Opens a control channel to the loop of this run, a stage of this task. An earlier stop or lost lease is sent again.
     pub(super) fn open_control_channel(&self, task: &str, run: &str) -> UnboundedReceiver<ControlEvent> {
         let (sender, receiver) = unbounded_channel();
-        if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
+        if let Some(active) = self.lock_tasks().get_mut(task) {
             active.control = Some((run.to_owned(), sender));
             active.is_paused = false;
             let stop = self.stop_signal().map(|signal| ControlEvent::Signal(SignalRequest::Stop(signal)));
@@ -55,25 +60,23 @@ impl ActiveTasks {
 
     /// Stops every loop. No task starts another stage.
     pub(super) fn stop_all(&self, signal: StopSignal) {
-        self.stop_signal.set(Some(signal));
-        self.tasks
-            .borrow()
-            .values()
-            .for_each(|active| active.send_event(ControlEvent::Signal(SignalRequest::Stop(signal))));
+        *self.stop_signal.lock().unwrap_or_else(PoisonError::into_inner) = Some(signal);
+        let stop = || ControlEvent::Signal(SignalRequest::Stop(signal));
+        self.lock_tasks().values().for_each(|active| active.send_event(stop()));
     }
 
     /// Asks every loop to pause its agent.
     pub(super) fn suspend_all(&self, request: &SuspendRequest) {
-        self.tasks.borrow().values().for_each(|active| active.send_event(ControlEvent::Suspend(request.clone())));
+        self.lock_tasks().values().for_each(|active| active.send_event(ControlEvent::Suspend(request.clone())));
     }
 
     pub(super) fn stop_signal(&self) -> Option<StopSignal> {
-        self.stop_signal.get()
+        *self.stop_signal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies the loops for which orders wait. A target is the id of a run, or of a task.
     pub(super) fn notify_waiting_orders(&self, targets: &[(Option<String>, Option<String>)]) {
-        for (task, active) in &*self.tasks.borrow() {
+        for (task, active) in &*self.lock_tasks() {
             let run = active.control.as_ref().map(|(run, _)| run);
             let is_target = |of_run: Option<&String>, of_task: Option<&String>| {
                 of_task == Some(task) || of_run.is_some() && of_run == run
@@ -86,7 +89,7 @@ impl ActiveTasks {
 
     /// Records that the loop of this task is paused or resumed.
     pub(super) fn set_paused(&self, task: &str, is_paused: bool) {
-        if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
+        if let Some(active) = self.lock_tasks().get_mut(task) {
             active.is_paused = is_paused;
             self.pause_changed.notify_one();
         }
@@ -94,7 +97,7 @@ impl ActiveTasks {
 
     /// Returns how many tasks are paused.
     pub(super) fn paused_count(&self) -> usize {
-        self.tasks.borrow().values().filter(|active| active.is_paused).count()
+        self.lock_tasks().values().filter(|active| active.is_paused).count()
     }
 
     /// Waits until a loop is paused or resumed.
@@ -104,19 +107,19 @@ impl ActiveTasks {
 
     /// Records whether the database is busy. Returns whether that must be reported.
     pub(super) fn is_newly_busy(&self, is_busy: bool) -> bool {
-        !self.is_busy_reported.replace(is_busy) && is_busy
+        !self.is_busy_reported.swap(is_busy, Ordering::Relaxed) && is_busy
     }
 
     /// Records that another worker has leased this task, and stops its loop.
     pub(super) fn mark_lease_lost(&self, task: &str) {
-        if let Some(active) = self.tasks.borrow_mut().get_mut(task) {
+        if let Some(active) = self.lock_tasks().get_mut(task) {
             active.is_lease_lost = true;
             active.send_event(ControlEvent::LeaseLost);
         }
     }
 
     pub(super) fn is_lease_lost(&self, task: &str) -> bool {
-        self.tasks.borrow().get(task).is_some_and(|active| active.is_lease_lost)
+        self.lock_tasks().get(task).is_some_and(|active| active.is_lease_lost)
     }
 }
 

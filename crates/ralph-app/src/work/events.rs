@@ -34,7 +34,7 @@ pub enum TaskEvent<'a> {
 }
 
 /// A screen that shows the work of a worker.
-pub trait WorkObserver {
+pub trait WorkObserver: Send + Sync {
     fn on_task_event(&self, event: &TaskEvent<'_>);
 
     /// A landing of a finished task has ended.

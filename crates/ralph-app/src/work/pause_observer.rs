@@ -1,5 +1,5 @@
 //! Observes when the loop of a task is paused, because another task can then use its slot.
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::fact::{Fact, NextStep};
@@ -10,7 +10,7 @@ use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
 pub(super) struct PauseObserver {
     pub(super) inner: Box<dyn RunObserver>,
-    pub(super) active_tasks: Rc<ActiveTasks>,
+    pub(super) active_tasks: Arc<ActiveTasks>,
     pub(super) task_id: String,
 }
 

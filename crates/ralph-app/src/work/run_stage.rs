@@ -1,5 +1,4 @@
 //! Runs one stage of a task, as a new run or as a resumed one.
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ralph_core::attempt::ModelSpend;
@@ -14,7 +13,7 @@ use crate::error::AppResult;
 use crate::run::RebuiltRun;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    self, Clock, ControlInput, ResumedRun, RunLease, RunPlan, RunResources, RunSpec, StartMode, TaskStage,
+    self, Clock, ControlInput, ResumedRun, RunContext, RunLease, RunPlan, RunResources, StartMode,
 };
 use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
 use ralph_util::failpoints::{self, FailPoint};
@@ -49,9 +48,9 @@ impl TaskRunner {
             return Ok(None);
         }
         let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree)?;
-        self.budget.limit_policy(&mut plan.policy, ModelSpend::default());
+        self.budget.limit_policy(&mut plan.spec.policy, ModelSpend::default());
         // A worker that takes over the task from now on finds the run.
-        progress.run = Some(plan.id.clone());
+        progress.run = Some(plan.context.id.clone());
         self.save_progress(progress).await?;
         self.start_stage(plan, StartMode::New).await.map(Some)
     }
@@ -69,14 +68,13 @@ impl TaskRunner {
     async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> AppResult<FinishedStage> {
         let RebuiltRun { mut plan, changes } = self.services.plan_resumed_stage(&run, stored, tree)?;
         let spent_before = stored.state.spent;
-        self.budget.limit_policy(&mut plan.policy, spent_before);
-        let settings = RunSpec::from_plan(&plan).to_stored_json();
+        self.budget.limit_policy(&mut plan.spec.policy, spent_before);
+        let settings = plan.spec.to_stored_json();
         let settings = settings.map_err(|source| run_driver::EngineError::RunSpec { source })?;
-        let lease = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        let lease = RunLease::acquire_under_task_lease(&plan.context, Clock::wall_now()).await?;
         failpoints::reach_fail_point(FailPoint::UnfinishedStageFound);
         let owner = lease.owner().to_json();
-        let take_over =
-            async || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease)).await;
+        let take_over = || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease));
         let mut stored = self.retry_while_busy(take_over).await?;
         // Only from now on can no other process start anything for this run.
         self.services.kill_leftover_processes(&run.id);
@@ -89,7 +87,7 @@ impl TaskRunner {
     }
 
     async fn start_stage(&self, plan: RunPlan, start_mode: StartMode) -> AppResult<FinishedStage> {
-        let lease = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        let lease = RunLease::acquire_under_task_lease(&plan.context, Clock::wall_now()).await?;
         self.drive_stage(plan, start_mode, lease, ModelSpend::default()).await
     }
 
@@ -104,17 +102,17 @@ impl TaskRunner {
         failpoints::reach_fail_point(FailPoint::StageBegins);
         let mut observer = PauseObserver {
             inner: self.services.stage_observer(&plan)?,
-            active_tasks: Rc::clone(&self.active_tasks),
+            active_tasks: Arc::clone(&self.active_tasks),
             task_id: self.lease.task_id.clone(),
         };
-        if let Some(stage) = &plan.stage {
+        if let Some(stage) = &plan.spec.stage {
             self.services.report_event(&TaskEvent::StageStarted {
                 task: &stage.task,
                 stage: &stage.role,
-                run: &plan.id,
+                run: &plan.context.id,
             });
         }
-        let id = plan.id.clone();
+        let id = plan.context.id.clone();
         let control = ControlInput::Channel(self.active_tasks.open_control_channel(&self.lease.task_id, &id));
         let account = Some(self.budget.open_account(&id, spent_before));
         let store = Arc::clone(&self.store);
@@ -148,6 +146,6 @@ impl TaskRunner {
 
 /// Adds the fence of the worker's lease to the plan of a stage.
 fn with_lease_fence(plan: RunPlan, lease: &TaskLease) -> RunPlan {
-    let stage = plan.stage.clone().map(|stage| TaskStage { lease_fence: Some(lease.fence), ..stage });
-    RunPlan { stage, ..plan }
+    let context = RunContext { lease_fence: Some(lease.fence), ..plan.context };
+    RunPlan { context, ..plan }
 }

@@ -1,7 +1,7 @@
 //! Services for the tasks of a worker: work trees, plans of stages, landings.
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::{StageReport, TaskProgress};
@@ -9,12 +9,12 @@ use ralph_core::policy::{BaselineMode, ContextMode, Policy};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    ControlEvent, ControlInput, OutputVisibility, RunObserver, RunPlan, STAGE_RUN_KIND, SignalRequest, SuspendRequest,
+    ControlEvent, ControlInput, OutputVisibility, RunContext, RunObserver, RunPlan, RunSpec, STAGE_RUN_KIND,
+    SignalRequest, SuspendRequest,
 };
 use ralph_engine::worktree::{AcceptanceBase, UnlandedWork};
 use ralph_process::Keeper;
 use ralph_store::{RunRow, Store, StoredRun, TaskListItem, TaskRow};
-use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::events::{TaskEvent, WorkObserver};
@@ -30,7 +30,7 @@ use crate::run::{RebuiltRun, ResumeRequest, is_orphaned, kill_leftover_processes
 use crate::trust::ensure_use_approved;
 
 /// Returns the settings of a role from those for all roles.
-pub type RoleSettingsSource = Box<dyn Fn(&Settings, &Role) -> Settings>;
+pub type RoleSettingsSource = Box<dyn Fn(&Settings, &Role) -> Settings + Send + Sync>;
 
 /// The settings and interfaces of a worker, in addition to its assignment.
 pub struct WorkRequest {
@@ -44,8 +44,8 @@ pub struct WorkRequest {
     pub extra_agent_args: Vec<String>,
     pub visibility: OutputVisibility,
     pub context: ContextMode,
-    pub person: Box<dyn Interaction>,
-    pub observer: Rc<dyn WorkObserver>,
+    pub person: Box<dyn Interaction + Send>,
+    pub observer: Arc<dyn WorkObserver>,
 }
 
 /// The accepted work of a stage.
@@ -62,13 +62,13 @@ pub struct WorkServices {
     request: WorkRequest,
     worktrees: TaskWorktrees,
     /// One task is landed at a time.
-    landing_lock: Mutex<()>,
+    landing_lock: tokio::sync::Mutex<()>,
     /// Reaches the landing in progress.
-    landing_control: RefCell<Option<UnboundedSender<ControlEvent>>>,
+    landing_control: Mutex<Option<UnboundedSender<ControlEvent>>>,
     /// The worker was stopped: nothing more is landed.
-    is_stopped: Cell<bool>,
+    is_stopped: AtomicBool,
     /// The work that this worker has tried to land.
-    landing_attempts: RefCell<BTreeSet<UnlandedWork>>,
+    landing_attempts: Mutex<BTreeSet<UnlandedWork>>,
 }
 
 impl WorkServices {
@@ -77,10 +77,10 @@ impl WorkServices {
         Ok(Self {
             request,
             worktrees,
-            landing_lock: Mutex::default(),
-            landing_control: RefCell::default(),
-            is_stopped: Cell::default(),
-            landing_attempts: RefCell::default(),
+            landing_lock: tokio::sync::Mutex::default(),
+            landing_control: Mutex::default(),
+            is_stopped: AtomicBool::default(),
+            landing_attempts: Mutex::default(),
         })
     }
 
@@ -153,13 +153,20 @@ impl WorkServices {
     pub(super) fn plan_new_stage(&self, row: &TaskRow, progress: &TaskProgress, tree: &Project) -> AppResult<RunPlan> {
         let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.reports.clone())?;
         warnings.iter().for_each(|warning| self.request.observer.on_warning(&row.task.id, warning));
-        let judge = plan.judge.map(|judge| self.worktrees.with_task_base(row, judge));
-        let own_worktree = self.worktrees.assigned_worktree(row, &progress.stage);
+        let RunPlan { spec, context } = match self.worktrees.task_base(row) {
+            Some(base) => plan.with_judge_base(base),
+            None => plan,
+        };
         // A check that passes before a later stage shows that earlier stages did their work, not that it is empty.
-        let baseline = if progress.reports.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
-        let duty = plan.policy.duty.after_stages(&progress.reports);
-        let policy = Policy { baseline, duty, ..plan.policy };
-        Ok(RunPlan { kind: STAGE_RUN_KIND, project: tree.clone(), judge, own_worktree, policy, ..plan })
+        let baseline = if progress.reports.is_empty() { spec.policy.baseline } else { BaselineMode::Skip };
+        let duty = spec.policy.duty.after_stages(&progress.reports);
+        let spec = RunSpec { policy: Policy { baseline, duty, ..spec.policy }, ..spec };
+        let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), ..context };
+        let plan = RunPlan { spec, context };
+        Ok(match self.worktrees.assigned_worktree(row, &progress.stage) {
+            Some(assigned) => plan.with_own_worktree(assigned),
+            None => plan,
+        })
     }
 
     /// Plans a stage that is resumed.
@@ -210,7 +217,8 @@ impl WorkServices {
             LandingMode::Auto => {
                 self.land_task(&row.task.id, store, keeper).await;
                 let left = self.worktrees.list_unlanded().await.unwrap_or_default();
-                self.landing_attempts.borrow_mut().extend(left.into_iter().filter(|work| work.task_id == row.task.id));
+                let of_task = left.into_iter().filter(|work| work.task_id == row.task.id);
+                self.landing_attempts.lock().unwrap_or_else(PoisonError::into_inner).extend(of_task);
             }
         }
     }
@@ -232,7 +240,7 @@ impl WorkServices {
 
     /// The worker stops: no other landing starts, and the one in progress ends.
     pub(super) fn stop_background_work(&self, signal: StopSignal) {
-        self.is_stopped.set(true);
+        self.is_stopped.store(true, Ordering::Relaxed);
         self.forward_to_landing(ControlEvent::Signal(SignalRequest::Stop(signal)));
     }
 
@@ -242,28 +250,32 @@ impl WorkServices {
     }
 
     fn forward_to_landing(&self, event: ControlEvent) {
-        if let Some(sender) = &*self.landing_control.borrow() {
+        if let Some(sender) = &*self.landing_control.lock().unwrap_or_else(PoisonError::into_inner) {
             // A landing that has just ended receives nothing.
             let _ = sender.send(event);
         }
     }
 
+    fn set_landing_control(&self, sender: Option<UnboundedSender<ControlEvent>>) {
+        *self.landing_control.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+    }
+
     /// Lands a task after those before it. Returns whether more can be landed: not after a stop.
     async fn land_task(&self, id: &str, store: &Store, keeper: &Keeper) -> bool {
         let _turn = self.landing_lock.lock().await;
-        if self.is_stopped.get() {
+        if self.is_stopped.load(Ordering::Relaxed) {
             return false;
         }
         let (sender, receiver) = unbounded_channel();
-        self.landing_control.replace(Some(sender));
+        self.set_landing_control(Some(sender));
         let person = self.request.person.as_ref();
         let context = LandingContext { store, project: &self.request.project, keeper, person };
         let mut lock_waiter = LandLockWaiter::with_timeout(ControlInput::Channel(receiver));
         let result = context.land_task(id, &mut lock_waiter).await;
-        self.landing_control.replace(None);
+        self.set_landing_control(None);
         let is_stopped = matches!(result, Ok(LandResult::Stopped(_)));
         if is_stopped {
-            self.is_stopped.set(true);
+            self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.request.observer.on_landing(id, &result);
         !is_stopped
@@ -277,13 +289,12 @@ impl WorkServices {
             return Ok(Vec::new());
         }
         let tasks = store.list_tasks().await?;
-        let is_due = |task: &&TaskListItem| {
+        let mut attempts = self.landing_attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_due = |task: &TaskListItem| {
             let is_named = named.is_empty() || named.contains(&task.id);
             let work = unlanded.iter().find(|work| work.task_id == task.id);
-            task.status == TaskStatus::Done
-                && is_named
-                && work.is_some_and(|work| self.landing_attempts.borrow_mut().insert(work.clone()))
+            task.status == TaskStatus::Done && is_named && work.is_some_and(|work| attempts.insert(work.clone()))
         };
-        Ok(tasks.iter().filter(is_due).map(|task| task.id.clone()).collect())
+        Ok(tasks.iter().filter(|task| is_due(task)).map(|task| task.id.clone()).collect())
     }
 }

@@ -1,5 +1,5 @@
 //! The budget that all tasks of a worker share. Each loop sees at once what the others spend.
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
@@ -12,24 +12,24 @@ use ralph_engine::run_driver::{CostAccount, CostLedger};
 pub(super) struct SharedBudget {
     limit_micros: Option<u64>,
     cost_ledger: CostLedger,
-    is_exhaustion_reported: Cell<bool>,
+    is_exhaustion_reported: AtomicBool,
 }
 
 impl SharedBudget {
     pub(super) fn new(limit_micros: Option<u64>) -> Self {
-        Self { limit_micros, cost_ledger: CostLedger::default(), is_exhaustion_reported: Cell::new(false) }
+        Self { limit_micros, cost_ledger: CostLedger::default(), is_exhaustion_reported: AtomicBool::new(false) }
     }
 
     /// Returns whether work was not started or not finished because the budget is exhausted.
     pub(super) fn has_blocked_work(&self) -> bool {
-        self.is_exhaustion_reported.get()
+        self.is_exhaustion_reported.load(Ordering::Relaxed)
     }
 
     /// Returns whether the budget is exhausted. The first time, this is reported. Call it only before work that needs budget.
     pub(super) fn is_exhausted(&self, services: &WorkServices) -> bool {
         let spent = self.cost_ledger.total_cost();
         let Some(limit) = self.limit_micros.filter(|limit| spent >= *limit) else { return false };
-        if !self.is_exhaustion_reported.replace(true) {
+        if !self.is_exhaustion_reported.swap(true, Ordering::Relaxed) {
             services.report_event(&TaskEvent::BudgetExhausted { spent_micros: spent, limit_micros: limit });
         }
         true

@@ -1,5 +1,4 @@
 //! Runs the remaining stages of one leased task.
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,12 +26,12 @@ const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A task in progress.
 pub(super) struct TaskRunner {
-    pub(super) services: Rc<WorkServices>,
+    pub(super) services: Arc<WorkServices>,
     pub(super) store: Arc<Store>,
     pub(super) keeper: Keeper,
-    pub(super) active_tasks: Rc<ActiveTasks>,
-    pub(super) budget: Rc<SharedBudget>,
-    pub(super) pipeline: Rc<Pipeline>,
+    pub(super) active_tasks: Arc<ActiveTasks>,
+    pub(super) budget: Arc<SharedBudget>,
+    pub(super) pipeline: Arc<Pipeline>,
     pub(super) lease: TaskLease,
     pub(super) task_row: TaskRow,
     /// Why this worker deferred the task the last time.
@@ -125,9 +124,9 @@ impl TaskRunner {
     }
 
     /// Retries a write while the database is busy. After a stop it is tried once.
-    pub(super) async fn retry_while_busy<T>(
+    pub(super) async fn retry_while_busy<T, W: Future<Output = Result<T, StoreError>>>(
         &self,
-        write: impl AsyncFn() -> Result<T, StoreError>,
+        write: impl Fn() -> W,
     ) -> Result<T, StoreError> {
         loop {
             let result = write().await;
@@ -143,7 +142,7 @@ impl TaskRunner {
     }
 
     pub(super) async fn advance_task(&self, update: &TaskProgressUpdate<'_>) -> Result<(), StoreError> {
-        self.retry_while_busy(async || self.store.advance_task(&self.lease, update, Clock::wall_now()).await).await
+        self.retry_while_busy(|| self.store.advance_task(&self.lease, update, Clock::wall_now())).await
     }
 
     /// Returns a reason to defer the task if a person has started a run for it.
@@ -191,8 +190,7 @@ impl TaskRunner {
     async fn finish_cancelled(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
         let (status, reason) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
         self.finish_task(progress, status, &reason, None).await?;
-        self.retry_while_busy(async || self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now()).await)
-            .await?;
+        self.retry_while_busy(|| self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now())).await?;
         Ok(TaskEnd::Finished { status, reason, is_agent_failure: false })
     }
 
@@ -220,7 +218,7 @@ impl TaskRunner {
     }
 
     async fn return_lease(&self) -> Result<LeaseRelease, StoreError> {
-        self.retry_while_busy(async || self.store.release_lease(&self.lease).await).await
+        self.retry_while_busy(|| self.store.release_lease(&self.lease)).await
     }
 
     /// Defers a task after an error, and leaves it unchanged.

@@ -1,6 +1,6 @@
 //! The work trees of the tasks in progress.
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ralph_core::task::Role;
 use tokio::sync::Semaphore;
@@ -9,7 +9,6 @@ use super::services::AcceptedStage;
 use super::worktree_setup::SetupContext;
 use crate::error::{AppError, AppResult, ErrorKind};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::JudgeChoice;
 use ralph_engine::worktree::{
     self, AcceptanceBase, AssignedWorktree, TaskWorktree, UnlandedWork, WorktreeError, WorktreeLayout,
     WorktreeSetupRequest,
@@ -22,7 +21,7 @@ const MAX_CONCURRENT_GIT_CALLS: usize = 2;
 pub(super) struct TaskWorktrees {
     project: Project,
     layout: WorktreeLayout,
-    worktrees: RefCell<BTreeMap<String, TaskWorktree>>,
+    worktrees: Mutex<BTreeMap<String, TaskWorktree>>,
     /// Limits concurrent calls of git, which would wait for each other's locks.
     git_permits: Semaphore,
 }
@@ -32,7 +31,7 @@ impl TaskWorktrees {
         Ok(Self {
             project: project.clone(),
             layout: WorktreeLayout::for_project(project)?,
-            worktrees: RefCell::default(),
+            worktrees: Mutex::default(),
             git_permits: Semaphore::new(MAX_CONCURRENT_GIT_CALLS),
         })
     }
@@ -43,7 +42,7 @@ impl TaskWorktrees {
         let opened =
             self.run_git_blocking(move |layout| worktree::open_or_create(layout, &task, &dependencies)).await?;
         let root = opened.worktree.path.clone();
-        self.worktrees.borrow_mut().insert(row.task.id.clone(), opened.worktree);
+        self.lock_worktrees().insert(row.task.id.clone(), opened.worktree);
         Ok(self.project.with_root(root))
     }
 
@@ -61,7 +60,7 @@ impl TaskWorktrees {
     ) -> AppResult<()> {
         let tree = self.opened_worktree(row)?;
         let run_id = self.setup_run_id(row);
-        let has_lease = context.lease_check();
+        let lease = context.lease_check();
         let request = WorktreeSetupRequest {
             keeper: context.keeper,
             commands,
@@ -69,7 +68,7 @@ impl TaskWorktrees {
             run_id: &run_id,
             log_folder: self.project.state_folder().join("setup").join(&row.task.id),
         };
-        Ok(worktree::run_setup_commands(&tree, request, context.commands, has_lease).await?)
+        Ok(worktree::run_setup_commands(&tree, request, context.commands, || lease.is_held()).await?)
     }
 
     /// Reads the position of the branch of a task.
@@ -88,8 +87,12 @@ impl TaskWorktrees {
         self.run_git_blocking(accept).await.map(drop)
     }
 
+    fn lock_worktrees(&self) -> MutexGuard<'_, BTreeMap<String, TaskWorktree>> {
+        self.worktrees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn opened_worktree(&self, row: &TaskRow) -> AppResult<TaskWorktree> {
-        let open = self.worktrees.borrow().get(&row.task.id).cloned();
+        let open = self.lock_worktrees().get(&row.task.id).cloned();
         open.ok_or_else(|| AppError::from_message(ErrorKind::Internal, format!("{} has no work tree", row.task.id)))
     }
 
@@ -100,7 +103,7 @@ impl TaskWorktrees {
 
     /// Returns the work tree of a stage, in which a snapshot is taken after every attempt.
     pub(super) fn assigned_worktree(&self, row: &TaskRow, stage: &Role) -> Option<AssignedWorktree> {
-        let tree = self.worktrees.borrow().get(&row.task.id).cloned()?;
+        let tree = self.lock_worktrees().get(&row.task.id).cloned()?;
         Some(AssignedWorktree {
             layout: self.layout.clone(),
             worktree: tree,
@@ -109,12 +112,9 @@ impl TaskWorktrees {
         })
     }
 
-    /// Sets the base of the judge to that of the task, so that it judges all work for the task.
-    pub(super) fn with_task_base(&self, row: &TaskRow, judge: JudgeChoice) -> JudgeChoice {
-        match self.worktrees.borrow().get(&row.task.id) {
-            Some(tree) => JudgeChoice { base_commit: tree.base.clone(), ..judge },
-            None => judge,
-        }
+    /// Returns the commit from which the work on a task started, if its work tree is open. A judge judges all work since.
+    pub(super) fn task_base(&self, row: &TaskRow) -> Option<String> {
+        self.lock_worktrees().get(&row.task.id).map(|tree| tree.base.clone())
     }
 
     /// Runs git work on a blocking thread, so that the other tasks continue.

@@ -1,13 +1,12 @@
 //! The scheduler loop: leases ready tasks while slots are free, renews leases, and forwards signals to the tasks in progress.
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::Pipeline;
 use ralph_core::task::TaskStatus;
-use tokio::task::{JoinHandle, JoinSet, LocalSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::active_tasks::ActiveTasks;
@@ -72,12 +71,12 @@ pub async fn run_worker(
     signals: SignalStream,
 ) -> AppResult<WorkSummary> {
     let worker = Worker {
-        services: Rc::new(services),
+        services: Arc::new(services),
         store,
         keeper,
-        active_tasks: Rc::new(ActiveTasks::default()),
-        budget: Rc::new(SharedBudget::new(assignment.max_cost_micros)),
-        pipeline: Rc::new(assignment.pipeline.clone()),
+        active_tasks: Arc::new(ActiveTasks::default()),
+        budget: Arc::new(SharedBudget::new(assignment.max_cost_micros)),
+        pipeline: Arc::new(assignment.pipeline.clone()),
         owner: RunOwner::for_this_process("work", Clock::wall_now()).to_json(),
         task_ends: BTreeMap::new(),
         deferred: BTreeMap::new(),
@@ -85,16 +84,16 @@ pub async fn run_worker(
         is_idle_reported: false,
         assignment,
     };
-    LocalSet::new().run_until(worker.run(signals)).await
+    worker.run(signals).await
 }
 
 struct Worker {
-    services: Rc<WorkServices>,
+    services: Arc<WorkServices>,
     store: Arc<Store>,
     keeper: Keeper,
-    active_tasks: Rc<ActiveTasks>,
-    budget: Rc<SharedBudget>,
-    pipeline: Rc<Pipeline>,
+    active_tasks: Arc<ActiveTasks>,
+    budget: Arc<SharedBudget>,
+    pipeline: Arc<Pipeline>,
     owner: String,
     assignment: WorkAssignment,
     task_ends: BTreeMap<String, TaskEnd>,
@@ -114,21 +113,23 @@ impl Worker {
         let mut tasks = JoinSet::new();
         let renewal_interval = (self.assignment.lease_time / 3).max(MIN_RENEWAL_INTERVAL);
         let mut next_renewal = Instant::now() + renewal_interval;
-        let mut catch_up = self.spawn_landing_catch_up();
+        // Ends with the worker, as the tasks do.
+        let mut landings = JoinSet::new();
+        self.spawn_landing_catch_up(&mut landings);
         loop {
             let leased = self.has_free_slot(&tasks) && self.lease_next_task(&mut tasks).await?;
             if !leased && tasks.is_empty() {
                 self.skip_tasks_that_cannot_become_ready().await?;
-                if catch_up.is_finished() && self.is_done() {
+                if landings.is_empty() && self.is_done() {
                     return Ok(self.into_summary());
                 }
             }
-            if self.report_idle_once(&tasks) && catch_up.is_finished() {
-                catch_up = self.spawn_landing_catch_up();
+            if self.report_idle_once(&tasks) && landings.is_empty() {
+                self.spawn_landing_catch_up(&mut landings);
             }
             tokio::select! {
                 Some(joined) = tasks.join_next() => self.record_task_result(joined),
-                _ = &mut catch_up, if !catch_up.is_finished() => {}
+                Some(_) = landings.join_next() => {}
                 request = signals.next() => self.handle_signal(request).await,
                 () = self.active_tasks.changed() => {}
                 () = tokio::time::sleep_until(next_renewal) => {
@@ -239,10 +240,10 @@ impl Worker {
     }
 
     /// Lands finished tasks that other workers did not land, in the background.
-    fn spawn_landing_catch_up(&self) -> JoinHandle<()> {
-        let (services, store, keeper) = (Rc::clone(&self.services), Arc::clone(&self.store), self.keeper.clone());
+    fn spawn_landing_catch_up(&self, landings: &mut JoinSet<()>) {
+        let (services, store, keeper) = (Arc::clone(&self.services), Arc::clone(&self.store), self.keeper.clone());
         let named = self.assignment.named_tasks.clone();
-        tokio::task::spawn_local(async move { services.catch_up_landings(&named, &store, &keeper).await })
+        landings.spawn(async move { services.catch_up_landings(&named, &store, &keeper).await });
     }
 
     /// Returns the tasks in progress and the deferred ones. A worker that runs until a signal tries the latter again after
@@ -270,12 +271,12 @@ impl Worker {
         let LeasedTask { lease, row, progress } = leased_task;
         self.active_tasks.insert(&lease);
         let runner = TaskRunner {
-            services: Rc::clone(&self.services),
+            services: Arc::clone(&self.services),
             store: Arc::clone(&self.store),
             keeper: self.keeper.clone(),
-            active_tasks: Rc::clone(&self.active_tasks),
-            budget: Rc::clone(&self.budget),
-            pipeline: Rc::clone(&self.pipeline),
+            active_tasks: Arc::clone(&self.active_tasks),
+            budget: Arc::clone(&self.budget),
+            pipeline: Arc::clone(&self.pipeline),
             last_deferral_reason: self.task_ends.get(&lease.task_id).and_then(|end| match end {
                 TaskEnd::Deferred { reason } => Some(reason.clone()),
                 TaskEnd::Finished { .. } | TaskEnd::Interrupted | TaskEnd::LeaseLost => None,
@@ -283,7 +284,7 @@ impl Worker {
             lease,
             task_row: row,
         };
-        tasks.spawn_local(runner.run(progress));
+        tasks.spawn(runner.run(progress));
     }
 
     fn record_task_result(&mut self, joined: Result<EndedTask, tokio::task::JoinError>) {

@@ -20,14 +20,23 @@ pub struct SetupContext {
     lease: TaskLease,
 }
 
+/// Checks whether this worker still holds the lease of a task.
+pub struct LeaseCheck {
+    store: Arc<Store>,
+    lease: TaskLease,
+}
+
+impl LeaseCheck {
+    /// Returns false if the store cannot be read.
+    pub async fn is_held(&self) -> bool {
+        let held = self.store.task_ownership(&self.lease.task_id).await;
+        held.is_ok_and(|held| held.is_some_and(|task| task.owner_json.is_some() && task.fence == self.lease.fence))
+    }
+}
+
 impl SetupContext {
-    /// Returns a check whether this worker still holds the lease of the task. It is false if the store cannot be read.
-    pub fn lease_check(&self) -> impl AsyncFn() -> bool + use<> {
-        let (store, lease) = (Arc::clone(&self.store), self.lease.clone());
-        async move || {
-            let held = store.task_ownership(&lease.task_id).await;
-            held.is_ok_and(|held| held.is_some_and(|task| task.owner_json.is_some() && task.fence == lease.fence))
-        }
+    pub fn lease_check(&self) -> LeaseCheck {
+        LeaseCheck { store: Arc::clone(&self.store), lease: self.lease.clone() }
     }
 }
 

@@ -20,7 +20,7 @@ impl<W: Write> JsonReport<W> {
     }
 }
 
-impl<W: Write> RunObserver for JsonReport<W> {
+impl<W: Write + Send> RunObserver for JsonReport<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         let body = serde_json::to_string(fact).unwrap_or_default();
         let line = event_json_line(stamp.run, &EventRow { seq: stamp.seq, at: stamp.at.0, body });

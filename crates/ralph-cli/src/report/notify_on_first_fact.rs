@@ -11,13 +11,13 @@ pub struct NotifyOnFirstFact<W, F> {
     notify: Option<F>,
 }
 
-impl<W: RunObserver, F: FnOnce()> NotifyOnFirstFact<W, F> {
+impl<W: RunObserver, F: FnOnce() + Send> NotifyOnFirstFact<W, F> {
     pub fn new(report: W, notify: F) -> Self {
         Self { report, notify: Some(notify) }
     }
 }
 
-impl<W: RunObserver, F: FnOnce()> RunObserver for NotifyOnFirstFact<W, F> {
+impl<W: RunObserver, F: FnOnce() + Send> RunObserver for NotifyOnFirstFact<W, F> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         if let Some(notify) = self.notify.take() {
             notify();

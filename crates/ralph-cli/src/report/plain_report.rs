@@ -279,7 +279,7 @@ impl<W: Write> PlainReport<W> {
     }
 }
 
-impl<W: Write> RunObserver for PlainReport<W> {
+impl<W: Write + Send> RunObserver for PlainReport<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         match fact {
             Fact::RunResumed { iteration, attempt, next, changed } => {

@@ -12,8 +12,8 @@ use crate::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, SessionResumability,
 };
 use crate::claim::{ClaimFinder, ClaimRules, TranscriptEvent};
-use crate::effect::Effect;
-use crate::event::{EventKind, UnixMillis};
+use crate::effect::{AgentStart, Effect};
+use crate::event::{EventKind, LifecycleEvent, UnixMillis, WorkEvent};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
 use crate::loop_state::LoopPhase;
@@ -157,7 +157,7 @@ fn attempt_ended_event(mut state: SessionLoop, turn_end: TurnEnd) -> (SessionLoo
     let rules = ClaimRules { nonce: iteration.nonce.clone(), ..state.rules.clone() };
     let prompt = state.render_plan(&iteration.plan);
     let report = Box::new(build_report(rules, &prompt, turn_end));
-    (state, Some(EventKind::AttemptEnded { key, report }))
+    (state, Some(EventKind::attempt_ended(key, report)))
 }
 
 fn build_report(rules: ClaimRules, prompt: &str, turn_end: TurnEnd) -> AttemptReport {
@@ -189,7 +189,8 @@ fn apply_evidence(state: SessionLoop, evidence: Evidence, moment: &DecisionMomen
     let LoopPhase::Verifying { iteration, attempt } = &state.machine.phase else {
         return (state, SessionDecision::allow_silently());
     };
-    let kind = EventKind::Verified { key: iteration.attempt_key(*attempt), evidence };
+    let key = iteration.attempt_key(*attempt);
+    let kind = EventKind::Work(WorkEvent::Verified { key, evidence, snapshot: None });
     advance_loop(SessionLoop { unfinished: 0, ..state }, kind, moment)
 }
 
@@ -214,16 +215,18 @@ enum RequestedWork {
     Finish,
 }
 
-/// Separates the facts to store from the requested work. Timers are ignored, because only the host waits.
+/// Separates the facts to store from the requested work. Timers are ignored, because only the host waits. A session
+/// gets no receipt.
 fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
     let (mut facts, mut requested) = (Vec::new(), RequestedWork::Nothing);
     for effect in effects {
         match effect {
             Effect::Record { fact } => facts.push(fact),
             Effect::RunChecks { .. } => requested = RequestedWork::Checks,
-            Effect::StartAgent { plan, .. } => requested = RequestedWork::Agent { plan },
+            Effect::StartAgent(AgentStart { plan, .. }) => requested = RequestedWork::Agent { plan },
             Effect::Finish => requested = RequestedWork::Finish,
-            Effect::Prepare { .. }
+            Effect::RecordReceipt { .. }
+            | Effect::Prepare { .. }
             | Effect::StopAgent { .. }
             | Effect::KillAgent { .. }
             | Effect::StopChecks { .. }
@@ -267,7 +270,7 @@ fn end_silently(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, Se
 
 fn cancel_loop(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let iteration = state.current_iteration();
-    let (machine, effects) = step(state.machine, build_event(moment, EventKind::Abandoned));
+    let (machine, effects) = step(state.machine, build_event(moment, EventKind::Lifecycle(LifecycleEvent::Abandoned)));
     let (facts, _) = split_effects(effects);
     let notices = vec![SessionNotice::loop_cancelled(iteration)];
     (SessionLoop { machine, ..state }, SessionDecision { action: SessionAction::AllowStop, notices, facts })

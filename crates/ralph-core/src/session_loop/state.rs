@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::handle_event::DecisionMoment;
 use crate::claim::ClaimRules;
 use crate::criterion::Criterion;
-use crate::event::{Event, EventKind, PlanAvailability, UnixMillis};
+use crate::event::{Event, EventKind, LifecycleEvent, PlanAvailability, RunOpening, UnixMillis, WorkEvent};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::policy::{BaselineMode, ContextMode, Policy, ProofRequirement};
 use crate::prompt::{CompletionInstructions, PromptInput, PromptPlan, render_prompt};
@@ -63,14 +63,16 @@ pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> Ses
     let SessionLoopPlan { prompt, rules, criteria, policy, sealing } = plan;
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     let policy = Policy { proof, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };
-    let (mut machine, _) = step(LoopState::new(policy), build_event(moment, EventKind::Started));
+    // The journal of a session starts with its first decision, so the opening is not recorded.
+    let started = LifecycleEvent::Started { opening: RunOpening::default(), orders: Vec::new() };
+    let (mut machine, _) = step(LoopState::new(policy), build_event(moment, EventKind::Lifecycle(started)));
     let mut seal = None;
     if let LoopPhase::Preparing { .. } = machine.phase {
         let sealing = sealing.unwrap_or(SealingResult::Impossible { why: "nothing was sealed".into() });
         if let SealingResult::Done { seal: done } = &sealing {
             seal = Some(done.clone());
         }
-        let prepared = EventKind::Prepared { sealing, baseline: Vec::new() };
+        let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() });
         machine = step(machine, build_event(moment, prepared)).0;
     }
     SessionLoop {

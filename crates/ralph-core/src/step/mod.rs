@@ -1,5 +1,5 @@
 //! The state machine: takes one event, returns the next state and its effects. There is one file per phase, and each
-//! phase matches every event by name, so that the compiler lists the places that must handle a new event.
+//! phase matches every group of events by name, so that the compiler lists the places that must handle a new event.
 mod abandoned;
 mod commands;
 mod paused;
@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use crate::attempt::ModelSpend;
 use crate::budget::{BudgetUsage, WorkedTime};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, LoopTimer, UnixMillis};
+use crate::event::{AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, RunControl, UnixMillis, WorkEvent};
 use crate::loop_state::{LoopPhase, LoopState};
 
 /// Handles one event. Consumes the state, so that every transition must name the next phase.
@@ -46,15 +46,14 @@ pub fn step(state: LoopState, mut event: Event) -> (LoopState, Vec<Effect>) {
 }
 
 fn dispatch_event(context: LoopContext, phase: LoopPhase, event: EventKind) -> StepResult {
-    if let EventKind::Recovered { changed, orders } = event {
-        return recovery::on_recovered(context, phase, changed, orders);
-    }
-    if let EventKind::Ordered { order } = event {
-        return commands::on_command(context, phase, order);
-    }
-    if let EventKind::Abandoned = event {
-        return abandoned::on_abandoned(context, phase);
-    }
+    let event = match event {
+        EventKind::Lifecycle(event) => return handle_lifecycle(context, phase, event),
+        EventKind::Control(RunControl::Ordered { order }) => return commands::on_command(context, phase, order),
+        event @ (EventKind::Control(RunControl::Interrupted { .. } | RunControl::Broken { .. })
+        | EventKind::Agent { .. }
+        | EventKind::Work(_)
+        | EventKind::TimerFired { .. }) => event,
+    };
     match phase {
         LoopPhase::Ready => ready::on_event(context, event),
         LoopPhase::Preparing { round } => preparing::on_event(context, round, event),
@@ -76,9 +75,22 @@ fn dispatch_event(context: LoopContext, phase: LoopPhase, event: EventKind) -> S
     }
 }
 
+/// Handles the events of a driver, which all phases share.
+fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEvent) -> StepResult {
+    match (event, phase) {
+        (LifecycleEvent::Started { opening, orders }, LoopPhase::Ready) => ready::on_started(context, opening, orders),
+        (LifecycleEvent::Started { .. }, phase) => context.stay_in(phase),
+        (LifecycleEvent::Recovered { changed, orders }, phase) => {
+            recovery::on_recovered(context, phase, changed, orders)
+        }
+        (LifecycleEvent::Abandoned, phase) => abandoned::on_abandoned(context, phase),
+    }
+}
+
 /// Counts the time up to `at` as worked, unless the run was paused or had no driver until now.
 fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, kind: &EventKind) -> WorkedTime {
-    let has_new_driver = matches!(kind, EventKind::Started | EventKind::Recovered { .. });
+    let has_new_driver =
+        matches!(kind, EventKind::Lifecycle(LifecycleEvent::Started { .. } | LifecycleEvent::Recovered { .. }));
     if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {
         return worked.resume_at(at);
     }
@@ -195,16 +207,10 @@ impl LoopContext {
 /// Returns the attempt that an event belongs to, if any.
 fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
     match kind {
-        EventKind::AttemptEnded { key, .. }
-        | EventKind::ResultSeen { key }
-        | EventKind::SpokeAgain { key }
-        | EventKind::Repeating { key }
-        | EventKind::GotOn { key }
-        | EventKind::HandshakeBegan { key }
-        | EventKind::HandshakeDone { key }
-        | EventKind::Overspent { key, .. }
-        | EventKind::Verified { key, .. }
-        | EventKind::Faulted { key, .. } => Some(*key),
+        EventKind::Agent { key, .. }
+        | EventKind::Work(
+            WorkEvent::AttemptEnded { key, .. } | WorkEvent::Verified { key, .. } | WorkEvent::Faulted { key, .. },
+        ) => Some(*key),
         EventKind::TimerFired { timer, .. } => match timer {
             LoopTimer::Iteration { key }
             | LoopTimer::Silence { key }
@@ -215,13 +221,7 @@ fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
             | LoopTimer::Limit { key } => Some(*key),
             LoopTimer::Run => None,
         },
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Prepared { .. }
-        | EventKind::Interrupted { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Broken { .. } => None,
+        EventKind::Lifecycle(_) | EventKind::Control(_) | EventKind::Work(WorkEvent::Prepared { .. }) => None,
     }
 }
 

@@ -5,33 +5,22 @@ use super::recovery::next_step;
 use super::transitions::{self, record_fact};
 use super::{EventContext, LoopContext, StepResult};
 use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer};
+use crate::event::{EventKind, LoopTimer, RunControl};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::RunEnd;
 
 pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: EventKind) -> StepResult {
     match event {
-        EventKind::Interrupted { signal } => transitions::interrupt_run(context, left, signal),
-        EventKind::Broken { what } => {
+        EventKind::Control(RunControl::Interrupted { signal }) => transitions::interrupt_run(context, left, signal),
+        EventKind::Control(RunControl::Broken { what }) => {
             transitions::finish_from(context, &left, IterationStatus::Failed, RunEnd::state_unusable(what))
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Prepared { .. }
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
-        | EventKind::Verified { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::Faulted { .. } => context.stay_in(LoopPhase::Paused { left }),
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(_)
+        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::Paused { left }),
     }
 }
 

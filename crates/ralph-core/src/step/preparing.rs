@@ -9,7 +9,7 @@ use super::{LoopContext, StepResult};
 use crate::baseline::{BaselineCheck, BaselineTrial, blocking_reason};
 use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, EventKind};
+use crate::event::{AttemptKey, EventKind, RunControl, WorkEvent};
 use crate::fact::Fact;
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
@@ -17,27 +17,21 @@ use crate::seal::SealingResult;
 
 pub(super) fn on_event(context: LoopContext, round: u32, event: EventKind) -> StepResult {
     match event {
-        EventKind::Prepared { sealing, baseline } => on_prepared(context, sealing, baseline),
-        EventKind::Interrupted { signal } => stop_preparation(context, round, StopRequest::Signal(signal)),
-        EventKind::Broken { what } => transitions::finish_run(context, 0, RunEnd::state_unusable(what)),
-        EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
+        EventKind::Work(WorkEvent::Prepared { sealing, baseline }) => on_prepared(context, sealing, baseline),
+        EventKind::Control(RunControl::Interrupted { signal }) => {
+            stop_preparation(context, round, StopRequest::Signal(signal))
+        }
+        EventKind::Control(RunControl::Broken { what }) => {
+            transitions::finish_run(context, 0, RunEnd::state_unusable(what))
+        }
+        EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what }) => {
             transitions::finish_run(context, 0, RunEnd::internal_fault(&what))
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::Verified { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::Faulted { .. } => context.stay_in(LoopPhase::Preparing { round }),
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. } | WorkEvent::Faulted { .. })
+        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::Preparing { round }),
     }
 }
 
@@ -49,31 +43,22 @@ pub(super) fn on_event_while_stopping(
     event: EventKind,
 ) -> StepResult {
     match event {
-        EventKind::Prepared { .. } => transitions::complete_stop(context, ResumePoint::Preparing { round }, halt),
-        EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
+        EventKind::Work(WorkEvent::Prepared { .. }) => {
+            transitions::complete_stop(context, ResumePoint::Preparing { round }, halt)
+        }
+        EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what }) => {
             transitions::finish_run(context, 0, RunEnd::internal_fault(&what))
         }
-        EventKind::Interrupted { signal } => {
+        EventKind::Control(RunControl::Interrupted { signal }) => {
             let effects = vec![Effect::StopChecks { key: AttemptKey::PREPARATION }];
             let halt = halt.after_signal(signal);
             (context.enter_phase(LoopPhase::PreparingStopped { round, halt }), effects)
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::Verified { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::Broken { .. }
-        | EventKind::Faulted { .. } => context.stay_in(LoopPhase::PreparingStopped { round, halt }),
+        EventKind::Control(RunControl::Ordered { .. } | RunControl::Broken { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. } | WorkEvent::Faulted { .. })
+        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::PreparingStopped { round, halt }),
     }
 }
 

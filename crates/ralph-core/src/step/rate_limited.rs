@@ -9,7 +9,7 @@ use super::transitions::{self, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::{AttemptReport, SessionResumability};
 use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer, UnixMillis};
+use crate::event::{EventKind, LoopTimer, RunControl, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{AgentSession, IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
@@ -53,30 +53,19 @@ pub(super) fn on_event(context: LoopContext, limited: RateLimitedPhase, event: E
             let reason = context.describe_time_limit();
             transitions::finish_over_budget(context, &limited.iteration, reason)
         }
-        EventKind::Interrupted { signal } => {
+        EventKind::Control(RunControl::Interrupted { signal }) => {
             let RateLimitedPhase { iteration, attempt, wait } = limited;
             transitions::interrupt_run(context, ResumePoint::Limited { iteration, attempt, wait }, signal)
         }
-        EventKind::Broken { what } => {
+        EventKind::Control(RunControl::Broken { what }) => {
             let run_end = RunEnd::state_unusable(what);
             transitions::finish_with_iteration(context, &limited.iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Prepared { .. }
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
-        | EventKind::Verified { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::Faulted { .. } => context.stay_in(limited.into_phase()),
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(_)
+        | EventKind::TimerFired { .. } => context.stay_in(limited.into_phase()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The wait before an attempt is retried.
 use super::transitions::{self, IterationResult};
 use super::{LoopContext, StepResult, is_late_event};
-use crate::event::{EventKind, LoopTimer, UnixMillis};
+use crate::event::{EventKind, LoopTimer, RunControl, UnixMillis};
 use crate::fact::IterationStatus;
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::RunEnd;
@@ -33,28 +33,17 @@ pub(super) fn on_event(context: LoopContext, waiting: RetryWaitPhase, event: Eve
             transitions::continue_run(context, &waiting.iteration, IterationResult::TimedOut)
         }
         EventKind::TimerFired { .. } => transitions::start_attempt(context, waiting.iteration, waiting.attempt),
-        EventKind::Interrupted { signal } => {
+        EventKind::Control(RunControl::Interrupted { signal }) => {
             let RetryWaitPhase { iteration, attempt, until } = waiting;
             transitions::interrupt_run(context, ResumePoint::Waiting { iteration, attempt, until }, signal)
         }
-        EventKind::Broken { what } => {
+        EventKind::Control(RunControl::Broken { what }) => {
             let run_end = RunEnd::state_unusable(what);
             transitions::finish_with_iteration(context, &waiting.iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Prepared { .. }
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
-        | EventKind::Verified { .. }
-        | EventKind::Faulted { .. } => context.stay_in(waiting.into_phase()),
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(_) => context.stay_in(waiting.into_phase()),
     }
 }

@@ -8,7 +8,7 @@ use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::AttemptReport;
 use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{EventKind, StopSignal};
+use crate::event::{EventKind, RunControl, StopSignal, WorkEvent};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
@@ -31,40 +31,29 @@ pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: EventKi
         return context.stay_in(stop.into_phase());
     }
     match (event, &stop.stopping) {
-        (EventKind::AttemptEnded { report, .. }, StopTarget::Agent { why }) => {
+        (EventKind::Work(WorkEvent::AttemptEnded { report, .. }), StopTarget::Agent { why }) => {
             let reason = why.clone();
             on_agent_ended(context, stop.iteration, stop.attempt, report, reason)
         }
-        (EventKind::Verified { .. }, StopTarget::Checks { halt }) => {
+        (EventKind::Work(WorkEvent::Verified { .. }), StopTarget::Checks { halt }) => {
             let halt = *halt;
             let StoppingPhase { iteration, attempt, .. } = stop;
             transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, halt)
         }
-        (EventKind::Faulted { what, .. }, StopTarget::Agent { .. }) => {
+        (EventKind::Work(WorkEvent::Faulted { what, .. }), StopTarget::Agent { .. }) => {
             working::finish_after_fault(context, &stop.iteration, stop.attempt, what)
         }
-        (EventKind::Faulted { what, .. }, StopTarget::Checks { .. }) => {
+        (EventKind::Work(WorkEvent::Faulted { what, .. }), StopTarget::Checks { .. }) => {
             let run_end = RunEnd::internal_fault(&what);
             transitions::finish_with_iteration(context, &stop.iteration, IterationStatus::Failed, run_end)
         }
-        (EventKind::Interrupted { signal }, _) => on_signal(context, stop, signal),
+        (EventKind::Control(RunControl::Interrupted { signal }), _) => on_signal(context, stop, signal),
         (
-            EventKind::Started
-            | EventKind::Recovered { .. }
-            | EventKind::Ordered { .. }
-            | EventKind::Abandoned
-            | EventKind::Prepared { .. }
-            | EventKind::AttemptEnded { .. }
-            | EventKind::ResultSeen { .. }
-            | EventKind::SpokeAgain { .. }
-            | EventKind::Repeating { .. }
-            | EventKind::GotOn { .. }
-            | EventKind::HandshakeBegan { .. }
-            | EventKind::HandshakeDone { .. }
-            | EventKind::Overspent { .. }
-            | EventKind::Verified { .. }
-            | EventKind::TimerFired { .. }
-            | EventKind::Broken { .. },
+            EventKind::Control(RunControl::Ordered { .. } | RunControl::Broken { .. })
+            | EventKind::Lifecycle(_)
+            | EventKind::Agent { .. }
+            | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. })
+            | EventKind::TimerFired { .. },
             _,
         ) => context.stay_in(stop.into_phase()),
     }
@@ -202,7 +191,7 @@ mod tests {
     fn next_signal_kills_predicts_the_effect_of_the_next_signal() {
         let working = || LoopScenario::start_run(Policy::new(3));
         let timed_out = || working().fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
-        let broken = || working().play_event(EventKind::Broken { what: "gone".into() });
+        let broken = || working().play_event(EventKind::broken("gone".into()));
         let verifying = || LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
         let int = |scene: LoopScenario| scene.send_signal(StopSignal::Int);
         let scenes: [(&dyn Fn() -> LoopScenario, bool); 7] = [

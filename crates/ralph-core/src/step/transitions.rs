@@ -7,13 +7,14 @@ use alloc::vec::Vec;
 use super::{LoopContext, StepResult, paused, rate_limited, recovery};
 use crate::claim::PromiseNonce;
 use crate::control_command::StopRequest;
-use crate::effect::Effect;
+use crate::effect::{AgentStart, Effect};
 use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
 use crate::policy::{NonceUse, ProofRequirement};
 use crate::prompt::{PromptPlan, RejectionFeedback};
+use crate::receipt::WorkTreeSnapshot;
 use crate::stall::{self, StallDecision};
 
 /// How an iteration ended that did not end the run.
@@ -98,14 +99,14 @@ pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationSt
     let left_ms = timeouts.iteration_ms.saturating_sub(context.now().elapsed_since(iteration.started));
     let mut effects = vec![
         record_fact(Fact::AttemptStarted { iteration: key.iteration, attempt }),
-        Effect::StartAgent {
+        Effect::StartAgent(AgentStart {
             key,
             plan: iteration.plan.clone(),
             nonce: iteration.nonce.clone(),
             guidance: iteration.guidance.clone(),
             session: iteration.session.clone(),
             agent: context.limits.agent,
-        },
+        }),
         Effect::StartTimer { timer: LoopTimer::Iteration { key }, after_ms: left_ms },
         Effect::StartTimer { timer: LoopTimer::Silence { key }, after_ms: timeouts.silence_ms },
     ];
@@ -166,6 +167,20 @@ pub(super) fn finish_with_iteration(
     let mut effects = vec![iteration_ended(iteration, status, context.now())];
     let (state, finished) = finish_run(context, iteration.number, run_end);
     effects.extend(finished);
+    (state, effects)
+}
+
+/// Ends the iteration and the run as completed, with a receipt. `snapshot` is the work tree that was verified.
+pub(super) fn complete_run(
+    context: LoopContext,
+    iteration: &IterationState,
+    reason: String,
+    snapshot: Option<WorkTreeSnapshot>,
+) -> StepResult {
+    let run_end = RunEnd::new(Outcome::Completed, reason);
+    let (state, mut effects) = finish_with_iteration(context, iteration, IterationStatus::Finished, run_end);
+    // After the end of the iteration and before the end of the run.
+    effects.insert(1, Effect::RecordReceipt { snapshot });
     (state, effects)
 }
 

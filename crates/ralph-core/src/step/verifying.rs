@@ -5,12 +5,13 @@ use super::transitions::{self, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::control_command::StopRequest;
 use crate::effect::Effect;
-use crate::event::EventKind;
+use crate::event::{EventKind, RunControl, WorkEvent};
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
 use crate::prompt::RejectionFeedback;
+use crate::receipt::WorkTreeSnapshot;
 
 /// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
 /// budget.
@@ -21,34 +22,34 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
         return context.stay_in(LoopPhase::Verifying { iteration, attempt });
     }
     match event {
-        EventKind::Verified { evidence, .. } => on_verified(context, iteration, evidence),
-        EventKind::Interrupted { signal } => stop_checks(context, iteration, attempt, StopRequest::Signal(signal)),
-        EventKind::Broken { what } => {
+        EventKind::Work(WorkEvent::Verified { evidence, snapshot, .. }) => {
+            on_verified(context, iteration, evidence, snapshot)
+        }
+        EventKind::Control(RunControl::Interrupted { signal }) => {
+            stop_checks(context, iteration, attempt, StopRequest::Signal(signal))
+        }
+        EventKind::Control(RunControl::Broken { what }) => {
             let run_end = RunEnd::state_unusable(what);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Faulted { what, .. } => {
+        EventKind::Work(WorkEvent::Faulted { what, .. }) => {
             let run_end = RunEnd::internal_fault(&what);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Prepared { .. }
-        | EventKind::AttemptEnded { .. }
-        | EventKind::ResultSeen { .. }
-        | EventKind::SpokeAgain { .. }
-        | EventKind::Repeating { .. }
-        | EventKind::GotOn { .. }
-        | EventKind::HandshakeBegan { .. }
-        | EventKind::HandshakeDone { .. }
-        | EventKind::Overspent { .. }
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Agent { .. }
+        | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::AttemptEnded { .. })
         | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::Verifying { iteration, attempt }),
     }
 }
 
-fn on_verified(mut context: LoopContext, mut iteration: IterationState, evidence: Evidence) -> StepResult {
+fn on_verified(
+    mut context: LoopContext,
+    mut iteration: IterationState,
+    evidence: Evidence,
+    snapshot: Option<WorkTreeSnapshot>,
+) -> StepResult {
     iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let verdict = evidence.verdict();
@@ -60,13 +61,12 @@ fn on_verified(mut context: LoopContext, mut iteration: IterationState, evidence
         Verdict::Accepted | Verdict::Rejected => 0,
     };
     let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
-    let finish = |context, outcome, reason| {
-        let run_end = RunEnd::new(outcome, reason);
-        transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
-    };
     let (state, effects) = match verdict {
-        Verdict::Accepted => finish(context, Outcome::Completed, reason),
-        Verdict::CouldNotEvaluate if is_too_often_blind => finish(context, Outcome::Blocked, reason),
+        Verdict::Accepted => transitions::complete_run(context, &iteration, reason, snapshot),
+        Verdict::CouldNotEvaluate if is_too_often_blind => {
+            let run_end = RunEnd::new(Outcome::Blocked, reason);
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
+        }
         Verdict::Rejected | Verdict::CouldNotEvaluate => {
             transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }

@@ -13,7 +13,7 @@ use crate::backoff::retry_delay_ms;
 use crate::claim::Claim;
 use crate::control_command::StopRequest;
 use crate::effect::Effect;
-use crate::event::{AttemptKey, EventKind, LoopTimer, UnixMillis};
+use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, UnixMillis, WorkEvent};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
@@ -27,41 +27,53 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
         return context.stay_in(LoopPhase::Working { iteration, attempt });
     }
     match event {
-        EventKind::AttemptEnded { report, .. } => {
+        EventKind::Work(WorkEvent::AttemptEnded { report, .. }) => {
             let assessment = report.assess();
             handle_ended_attempt(context, iteration, EndedAttempt { number: attempt, report, assessment })
         }
-        EventKind::ResultSeen { .. } => {
-            let after_ms = context.policy.timeouts.after_result_ms;
-            start_timer(context, iteration, attempt, LoopTimer::AfterResult { key }, after_ms)
+        EventKind::Work(WorkEvent::Faulted { what, .. }) => finish_after_fault(context, &iteration, attempt, what),
+        EventKind::Agent { activity, .. } => handle_activity(context, iteration, attempt, activity),
+        EventKind::TimerFired { timer, quiet_ms } => handle_timer(context, iteration, attempt, timer, quiet_ms),
+        EventKind::Control(RunControl::Interrupted { signal }) => {
+            stop_agent(context, iteration, attempt, StopReason::Asked { halt: StopRequest::Signal(signal) })
         }
-        EventKind::SpokeAgain { .. } => cancel_timer(context, iteration, attempt, LoopTimer::AfterResult { key }),
-        EventKind::Repeating { .. } => {
-            let after_ms = context.policy.timeouts.repeating_ms;
-            start_timer(context, iteration, attempt, LoopTimer::Repeating { key }, after_ms)
+        EventKind::Control(RunControl::Broken { what }) => {
+            stop_agent(context, iteration, attempt, StopReason::Broken { what })
         }
-        EventKind::GotOn { .. } => cancel_timer(context, iteration, attempt, LoopTimer::Repeating { key }),
-        EventKind::HandshakeBegan { .. } => {
-            let after_ms = context.policy.timeouts.handshake_ms;
-            start_timer(context, iteration, attempt, LoopTimer::Handshake { key }, after_ms)
+        EventKind::Control(RunControl::Ordered { .. })
+        | EventKind::Lifecycle(_)
+        | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::Verified { .. }) => {
+            context.stay_in(LoopPhase::Working { iteration, attempt })
         }
-        EventKind::HandshakeDone { .. } => cancel_timer(context, iteration, attempt, LoopTimer::Handshake { key }),
-        EventKind::Overspent { spend, .. } => match context.exhaustion_reason_with(spend) {
+    }
+}
+
+/// Starts or cancels the timer that watches this activity, or stops an agent that has reached a budget.
+fn handle_activity(
+    context: LoopContext,
+    iteration: IterationState,
+    attempt: u32,
+    activity: AgentActivity,
+) -> StepResult {
+    let key = iteration.attempt_key(attempt);
+    let timeouts = context.policy.timeouts;
+    match activity {
+        AgentActivity::ResultSeen => {
+            start_timer(context, iteration, attempt, LoopTimer::AfterResult { key }, timeouts.after_result_ms)
+        }
+        AgentActivity::OutputResumed => cancel_timer(context, iteration, attempt, LoopTimer::AfterResult { key }),
+        AgentActivity::RepeatingStarted => {
+            start_timer(context, iteration, attempt, LoopTimer::Repeating { key }, timeouts.repeating_ms)
+        }
+        AgentActivity::RepeatingEnded => cancel_timer(context, iteration, attempt, LoopTimer::Repeating { key }),
+        AgentActivity::HandshakeStarted => {
+            start_timer(context, iteration, attempt, LoopTimer::Handshake { key }, timeouts.handshake_ms)
+        }
+        AgentActivity::HandshakeDone => cancel_timer(context, iteration, attempt, LoopTimer::Handshake { key }),
+        AgentActivity::Overspent { spend } => match context.exhaustion_reason_with(spend) {
             Some(what) => stop_agent(context, iteration, attempt, StopReason::OverBudget { what }),
             None => context.stay_in(LoopPhase::Working { iteration, attempt }),
         },
-        EventKind::TimerFired { timer, quiet_ms } => handle_timer(context, iteration, attempt, timer, quiet_ms),
-        EventKind::Interrupted { signal } => {
-            stop_agent(context, iteration, attempt, StopReason::Asked { halt: StopRequest::Signal(signal) })
-        }
-        EventKind::Broken { what } => stop_agent(context, iteration, attempt, StopReason::Broken { what }),
-        EventKind::Faulted { what, .. } => finish_after_fault(context, &iteration, attempt, what),
-        EventKind::Started
-        | EventKind::Recovered { .. }
-        | EventKind::Ordered { .. }
-        | EventKind::Abandoned
-        | EventKind::Prepared { .. }
-        | EventKind::Verified { .. } => context.stay_in(LoopPhase::Working { iteration, attempt }),
     }
 }
 
@@ -198,8 +210,7 @@ fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -
         ProofRequirement::Checks => transitions::start_checks(context, iteration, attempt),
         ProofRequirement::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
-            let run_end = RunEnd::new(Outcome::Completed, reason);
-            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
+            transitions::complete_run(context, &iteration, reason, None)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Cancels a run without a driver: kills its remaining processes and records the cancellation.
 use ralph_core::effect::Effect;
-use ralph_core::event::{Event, EventKind, PlanAvailability, UnixMillis};
+use ralph_core::event::{Event, EventKind, LifecycleEvent, PlanAvailability, UnixMillis};
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use ralph_core::step::step;
@@ -71,7 +71,7 @@ async fn has_live_worker(store: &Store, row: &LoopRow) -> Result<bool, StoreErro
 async fn record_cancellation(store: &Store, run: &str, stored: StoredRun, at: UnixMillis) -> Result<(), StoreError> {
     let StoredRun { state, fact_count: before, fence } = stored;
     let (state, effects) = step_as_abandoned(state, at);
-    let facts: Vec<&Fact> = effects.iter().filter_map(recorded_fact).collect();
+    let facts: Vec<&Fact> = effects.iter().filter_map(Effect::recorded_fact).collect();
     let entry = StepRecord {
         run,
         fence,
@@ -94,22 +94,7 @@ fn step_as_abandoned(state: LoopState, at: UnixMillis) -> (LoopState, Vec<Effect
             random: 0,
             plan_availability: PlanAvailability::Available,
             used_by_others: Vec::new(),
-            kind: EventKind::Abandoned,
+            kind: EventKind::Lifecycle(LifecycleEvent::Abandoned),
         },
     )
-}
-
-fn recorded_fact(effect: &Effect) -> Option<&Fact> {
-    match effect {
-        Effect::Record { fact } => Some(fact),
-        Effect::Prepare { .. }
-        | Effect::StartAgent { .. }
-        | Effect::StopAgent { .. }
-        | Effect::KillAgent { .. }
-        | Effect::RunChecks { .. }
-        | Effect::StopChecks { .. }
-        | Effect::StartTimer { .. }
-        | Effect::CancelTimer { .. }
-        | Effect::Finish => None,
-    }
 }

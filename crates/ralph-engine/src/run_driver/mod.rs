@@ -1,52 +1,41 @@
 //! The process driver: turns what happens into events, lets the rules decide, stores the decision, and then performs its
 //! effects. It decides nothing itself.
-mod activity_clock;
-mod agent_listener;
-mod attempt_conversions;
-mod attempt_io;
-mod attempt_output;
-mod attempt_runner;
-mod change_detector;
+mod apply_event;
+mod attempt;
+mod claim_verifier;
 mod clock;
 mod control_input;
 mod cost_ledger;
-mod driver_message;
 mod effect_runner;
-mod failure_collector;
-mod filter_process;
-mod judge_choice;
+mod journal;
+mod plan;
 mod process_driver;
-mod prompt_template;
-mod remaining_budget;
-mod run_notes;
-mod run_observer;
-mod run_plan;
-mod run_record;
 mod run_resources;
-mod run_spec;
-mod snapshots;
-mod stage_execution_log;
-mod step_runner;
-mod stored_agent;
-mod stored_path;
 mod suspend;
 mod timer_queue;
-mod usage_file;
 
+pub use attempt::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner, attempt_log_name};
+pub use attempt::driver_message::{DisplayUpdate, DriverMessage};
+pub use attempt::remaining_budget::RemainingBudget;
+pub use claim_verifier::{ClaimRequest, ClaimVerifier, VerifiedClaim};
 pub use clock::{Clock, new_run_id};
 pub use control_input::{ControlEvent, ControlInput, SignalRequest, SignalStream, stop_own_process};
 pub use cost_ledger::{CostAccount, CostLedger};
-pub use effect_runner::attempt_log_name;
-pub use judge_choice::{JudgeChoice, JudgeProvider};
-pub use process_driver::{EngineError, ResumedRun, StartMode, run_loop};
-pub use prompt_template::{PromptTemplate, read_text_file};
-pub use run_notes::NOTES_ENV_VAR;
-pub use run_observer::{JournalPosition, RunObserver};
-pub use run_plan::{
-    AgentChoice, AgentJob, GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, PromptSource, RunPlan, STAGE_RUN_KIND,
-    TaskStage, read_bounded_prompt, session_log_bytes,
+pub use journal::loop_runner::{DecidedStep, LoopInput, LoopRunner};
+pub use journal::run_observer::{JournalPosition, RunObserver};
+pub use journal::run_record::RunRecord;
+pub use journal::step_journal::{JournalStep, StepJournal, StoreJournal};
+pub use plan::agent_choice::{AgentChoice, AgentJob};
+pub use plan::judge_choice::{JudgeChoice, JudgeProvider, StoredJudge};
+pub use plan::prompt_source::{PromptSource, read_bounded_prompt};
+pub use plan::prompt_template::{PromptTemplate, read_text_file};
+pub use plan::run_context::{
+    GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, ResumeTarget, RunContext, STAGE_RUN_KIND,
 };
+pub use plan::run_notes::NOTES_ENV_VAR;
+pub use plan::run_plan::RunPlan;
+pub use plan::run_spec::{RunSpec, RunSpecError, TaskStage, session_log_bytes};
+pub use plan::stored_agent::StoredAgent;
+pub use process_driver::{EngineError, ResumedRun, StartMode, run_loop};
 pub use run_resources::{RunLease, RunResources, WorktreeLock};
-pub use run_spec::{ResumeTarget, RunSpec, RunSpecError};
-pub use stored_agent::StoredAgent;
 pub use suspend::{SuspendRequest, suspend_channel, suspend_commands, wait_for_stop_signal};

@@ -1,33 +1,39 @@
-//! The event loop of the driver: one `select!` that yields a linear stream of events, and a step for each (`step_runner.rs`).
+//! The driver of a run in this process: one `select!` that makes an event of everything that happens, the loop runner that
+//! decides and records, and the effect runner that performs what was decided.
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ralph_core::control_command;
-use ralph_core::event::{EventKind, LoopTimer, StopSignal};
+use ralph_core::budget::BudgetUsage;
+use ralph_core::control_command::ControlCommand;
+use ralph_core::event::{EventKind, LoopTimer, StopSignal, WorkEvent};
 use ralph_core::evidence::Verdict;
-use ralph_core::loop_state::{LoopPhase, LoopState};
+use ralph_core::loop_state::LoopPhase;
 use ralph_core::outcome::RunEnd;
 use tokio::sync::mpsc;
 
+use super::apply_event::DriverInput;
+use super::attempt::attempt_runner::AttemptChannels;
+use super::attempt::driver_message::{DisplayUpdate, DriverMessage};
+use super::attempt::snapshots::RunDiffBase;
 use super::clock::Clock;
 use super::control_input::{ControlEvent, ControlInput, SignalRequest, stop_own_process};
-use super::driver_message::{DisplayUpdate, DriverMessage};
+use super::cost_ledger::CostAccount;
 use super::effect_runner::EffectRunner;
-use super::run_notes;
-use super::run_observer::RunObserver;
-use super::run_plan::{RunPlan, TaskStage};
-use super::run_record::RunRecord;
+use super::journal::loop_runner::LoopRunner;
+use super::journal::run_observer::RunObserver;
+use super::journal::run_record::RunRecord;
+use super::journal::step_journal::StoreJournal;
+use super::plan::run_notes;
+use super::plan::run_plan::RunPlan;
 use super::run_resources::{RunLease, RunResources};
-use super::run_spec::RunSpec;
-use super::snapshots::RunDiffBase;
-use super::step_runner::StepInput;
 use super::suspend::{SuspendRequest, pause_job};
 use super::timer_queue::TimerQueue;
 use crate::lock::LockError;
 use crate::project::StateFolderError;
 use ralph_process::JobCommand;
-use ralph_store::{FIRST_FENCE, PendingCommand, Store, StoreError, StoredRun};
+use ralph_store::{PendingCommand, Store, StoreError, StoredRun};
 use ralph_util::failpoints::{self, FailPoint};
 
 /// An error of the engine itself. The run then ends without a result and can be inspected.
@@ -84,44 +90,66 @@ pub async fn run_loop(
     resources: RunResources,
     observer: &mut dyn RunObserver,
 ) -> Result<RunEnd, EngineError> {
-    let notes = plan.project.notes_file(&plan.id);
+    let notes = plan.context.project.notes_file(&plan.context.id);
     run_notes::create_if_missing(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
     let diff_base = match &start_mode {
         StartMode::New => RunDiffBase::record_start(&plan).await,
         StartMode::Recovered(_) | StartMode::Resumed(_) => None,
     };
-    let stage = plan.stage.clone();
+    let (plan, store) = (Arc::new(plan), Arc::clone(&resources.store));
+    let runner = open_loop(&plan, &start_mode, &resources, observer).await?;
     let (message_sender, messages) = mpsc::unbounded_channel();
     let (update_sender, display_updates) = mpsc::channel(32);
+    let RunResources { keeper, lease, store: _, control, cost_account } = resources;
+    let channels = AttemptChannels { messages: message_sender, display_updates: update_sender };
     let driver = ProcessDriver {
-        state: LoopState::new(plan.policy.clone()),
-        record: RunRecord::for_plan(&plan),
+        effects: EffectRunner::new(Arc::clone(&plan), keeper, channels),
+        plan: Arc::clone(&plan),
+        runner,
         clock: Clock::start(),
         timers: TimerQueue::default(),
-        next_seq: 1,
-        fence: FIRST_FENCE,
-        effects: EffectRunner::new(plan, resources.keeper, resources.cost_account, message_sender, update_sender),
-        store: &resources.store,
-        lease: resources.lease,
-        control: resources.control,
-        observer,
+        store: Arc::clone(&store),
+        _lease: lease,
+        control,
+        cost_account,
+        others_used: Vec::new(),
     };
     let ended = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
     if let Some(diff_base) = diff_base
-        && has_task_lease(&resources.store, stage.as_ref()).await
+        && has_task_lease(&store, &plan).await
     {
         diff_base.record_end(ended.outcome).await;
     }
     Ok(ended)
 }
 
+/// Returns the loop of a new run, or of a stored one.
+async fn open_loop<'a>(
+    plan: &Arc<RunPlan>,
+    start_mode: &StartMode,
+    resources: &RunResources,
+    observer: &'a mut dyn RunObserver,
+) -> Result<LoopRunner<'a, StoreJournal>, EngineError> {
+    let (plan, store) = (Arc::clone(plan), Arc::clone(&resources.store));
+    match start_mode {
+        StartMode::New => {
+            let journal = StoreJournal::for_new_run(store, Arc::clone(&plan), resources.lease.owner().to_json());
+            let journal = journal.map_err(|source| EngineError::RunSpec { source })?;
+            Ok(LoopRunner::new(plan, journal, observer))
+        }
+        StartMode::Recovered(resumed) | StartMode::Resumed(resumed) => {
+            let record = RunRecord::load(&plan, &store).await?;
+            let journal = StoreJournal::for_stored_run(store, Arc::clone(&plan), resumed.stored_run.fence);
+            Ok(LoopRunner::resume(plan, &resumed.stored_run, record, journal, observer))
+        }
+    }
+}
+
 /// Returns whether this process still holds the lease of the stage's task. Otherwise another worker may have changed the
 /// work tree.
-async fn has_task_lease(store: &Store, stage: Option<&TaskStage>) -> bool {
-    let Some((task, fence)) = stage.and_then(|stage| Some((&stage.task, stage.lease_fence?))) else {
-        return true;
-    };
-    store.task_ownership(task).await.is_ok_and(|ownership| ownership.is_some_and(|owned| owned.fence == fence))
+async fn has_task_lease(store: &Store, plan: &RunPlan) -> bool {
+    let (Some(stage), Some(fence)) = (&plan.spec.stage, plan.context.lease_fence) else { return true };
+    store.task_ownership(&stage.task).await.is_ok_and(|ownership| ownership.is_some_and(|owned| owned.fence == fence))
 }
 
 /// The channels from the tasks of the run to the driver.
@@ -131,17 +159,19 @@ struct DriverChannels {
 }
 
 pub(super) struct ProcessDriver<'a> {
-    pub(super) state: LoopState,
+    pub(super) plan: Arc<RunPlan>,
+    pub(super) runner: LoopRunner<'a, StoreJournal>,
+    pub(super) effects: EffectRunner,
     pub(super) clock: Clock,
     pub(super) timers: TimerQueue,
-    pub(super) next_seq: i64,
-    pub(super) fence: i64,
-    pub(super) effects: EffectRunner,
-    pub(super) store: &'a Store,
-    pub(super) lease: RunLease,
+    pub(super) store: Arc<Store>,
     control: ControlInput,
-    pub(super) record: RunRecord,
-    pub(super) observer: &'a mut dyn RunObserver,
+    /// The account in which the worker of this run counts its cost.
+    pub(super) cost_account: Option<CostAccount>,
+    /// The usage of the shared budgets by other runs.
+    pub(super) others_used: Vec<BudgetUsage>,
+    /// Held until the run has ended.
+    _lease: RunLease,
 }
 
 impl ProcessDriver<'_> {
@@ -159,17 +189,17 @@ impl ProcessDriver<'_> {
     async fn begin_run(&mut self, start_mode: StartMode) -> Result<(), EngineError> {
         match start_mode {
             StartMode::New => self.start_new_run().await,
-            StartMode::Recovered(resumed) => self.resume_run(resumed).await,
+            StartMode::Recovered(resumed) => self.resume_run(resumed.changes).await,
             StartMode::Resumed(resumed) => {
-                self.resume_run(resumed).await?;
-                self.apply_event(EventKind::Ordered { order: control_command::ControlCommand::Resume }).await
+                self.resume_run(resumed.changes).await?;
+                self.apply_event(EventKind::ordered(ControlCommand::Resume)).await
             }
         }
     }
 
     async fn run_until_finished(&mut self, mut channels: DriverChannels) -> Result<RunEnd, EngineError> {
         loop {
-            if let Some(ended) = self.state.run_end() {
+            if let Some(ended) = self.runner.state().run_end() {
                 return Ok(ended.clone());
             }
             let due = self.next_wakeup();
@@ -188,7 +218,7 @@ impl ProcessDriver<'_> {
     /// Returns how long to sleep until the next timer is due. A wait for a rate limit also polls the wall clock.
     fn next_wakeup(&self) -> Option<Duration> {
         let due = self.timers.next_due().map(|due| due.saturating_sub(self.clock.active_elapsed()));
-        match &self.state.phase {
+        match &self.runner.state().phase {
             LoopPhase::Limited { .. } => due.map(|due| due.min(WALL_CLOCK_POLL_INTERVAL)),
             LoopPhase::Ready
             | LoopPhase::Preparing { .. }
@@ -205,22 +235,17 @@ impl ProcessDriver<'_> {
 
     /// Stores the run with its first step. Orders that wait for its task are applied first.
     async fn start_new_run(&mut self) -> Result<(), EngineError> {
-        let settings = RunSpec::from_plan(&self.effects.plan).to_stored_json();
-        let settings = settings.map_err(|source| EngineError::RunSpec { source })?;
-        let waiting = match &self.effects.plan.stage {
+        let waiting = match &self.plan.spec.stage {
             Some(_) => self.waiting_orders().await?,
             None => Vec::new(),
         };
-        self.run_step(StepInput::for_new_run(settings, waiting)).await
+        self.apply_input(DriverInput::for_new_run(self.plan.opening(), waiting)).await
     }
 
     /// Continues where another process was stopped.
-    async fn resume_run(&mut self, resumed: Box<ResumedRun>) -> Result<(), EngineError> {
-        let ResumedRun { stored_run: stored, changes } = *resumed;
-        (self.state, self.next_seq, self.fence) = (stored.state, stored.fact_count + 1, stored.fence);
-        self.record.replay_stored_facts(self.store, &self.effects.plan.id).await?;
+    async fn resume_run(&mut self, changes: Vec<String>) -> Result<(), EngineError> {
         let waiting = self.waiting_orders().await?;
-        self.run_step(StepInput::for_recovery(changes, waiting)).await?;
+        self.apply_input(DriverInput::for_recovery(changes, waiting)).await?;
         self.apply_waiting_orders().await
     }
 
@@ -228,16 +253,16 @@ impl ProcessDriver<'_> {
     async fn apply_waiting_orders(&mut self) -> Result<(), EngineError> {
         // After a read error the next poll tries again; the next write reports a lost store.
         for order in self.waiting_orders().await.unwrap_or_default() {
-            let was_reported = self.state.phase.next_signal_kills();
-            self.run_step(StepInput::from_order(order)).await?;
+            let was_reported = self.runner.state().phase.next_signal_kills();
+            self.apply_input(DriverInput::from_order(order)).await?;
             self.report_grace_once(was_reported);
         }
         Ok(())
     }
 
-    async fn waiting_orders(&self) -> Result<Vec<PendingCommand>, StoreError> {
-        let plan = &self.effects.plan;
-        self.store.pending_commands(&plan.id, plan.stage.as_ref().map(|stage| stage.task.as_str())).await
+    async fn waiting_orders(&mut self) -> Result<Vec<PendingCommand>, StoreError> {
+        let plan = &self.plan;
+        self.store.pending_commands(&plan.context.id, plan.spec.stage.as_ref().map(|stage| stage.task.as_str())).await
     }
 
     async fn handle_control_event(&mut self, event: ControlEvent) -> Result<(), EngineError> {
@@ -253,7 +278,7 @@ impl ProcessDriver<'_> {
                 Ok(())
             }
             ControlEvent::LeaseLost => {
-                Err(StoreError::TakenOver { run: self.effects.plan.id.clone(), owner: None }.into())
+                Err(StoreError::TakenOver { run: self.plan.context.id.clone(), owner: None }.into())
             }
         }
     }
@@ -274,16 +299,16 @@ impl ProcessDriver<'_> {
     }
 
     async fn handle_stop_signal(&mut self, signal: StopSignal) -> Result<(), EngineError> {
-        let was_reported = self.state.phase.next_signal_kills();
-        self.apply_event(EventKind::Interrupted { signal }).await?;
+        let was_reported = self.runner.state().phase.next_signal_kills();
+        self.apply_event(EventKind::interrupted(signal)).await?;
         self.report_grace_once(was_reported);
         Ok(())
     }
 
     /// Reports once how long the agent has to stop.
     fn report_grace_once(&mut self, was_reported: bool) {
-        if self.state.phase.next_signal_kills() && !was_reported {
-            self.observer.on_stop_grace(self.effects.plan.stop_grace);
+        if self.runner.state().phase.next_signal_kills() && !was_reported {
+            self.runner.observer.on_stop_grace(self.plan.spec.stop_grace);
         }
     }
 
@@ -308,48 +333,38 @@ impl ProcessDriver<'_> {
     }
 
     fn resume_agent(&mut self) {
-        self.effects.activity.mark_activity();
+        self.effects.attempts.activity.mark_activity();
         self.effects.send_command(JobCommand::Resume);
     }
 
     async fn handle_message(&mut self, message: DriverMessage) -> Result<(), EngineError> {
         match message {
-            DriverMessage::ResultSeen(key) => self.apply_event(EventKind::ResultSeen { key }).await,
-            DriverMessage::OutputResumed(key) => self.apply_event(EventKind::SpokeAgain { key }).await,
-            DriverMessage::Repeating(key) => self.apply_event(EventKind::Repeating { key }).await,
-            DriverMessage::RepeatingEnded(key) => self.apply_event(EventKind::GotOn { key }).await,
-            DriverMessage::HandshakeStarted(key) => self.apply_event(EventKind::HandshakeBegan { key }).await,
-            DriverMessage::HandshakeDone(key) => self.apply_event(EventKind::HandshakeDone { key }).await,
-            DriverMessage::Overspent(key, spend) => self.apply_event(EventKind::Overspent { key, spend }).await,
-            DriverMessage::Prepared(sealing, baseline) => {
-                self.apply_event(EventKind::Prepared { sealing, baseline }).await
-            }
-            DriverMessage::Verified(key, evidence) => {
-                if evidence.verdict() == Verdict::Accepted {
-                    failpoints::reach_fail_point(FailPoint::VerifyPassedUnrecorded);
-                }
-                self.apply_event(EventKind::Verified { key, evidence }).await
-            }
-            DriverMessage::SnapshotTaken(snapshot) => {
-                self.record_snapshot(snapshot);
-                Ok(())
-            }
-            DriverMessage::Panicked(key, what) => self.apply_event(EventKind::Faulted { key, what }).await,
-            DriverMessage::AttemptEnded(key, report) => {
-                failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
-                self.effects.remember_final_text(key, &report);
-                if !self.effects.plan.project.root.is_dir() {
-                    let root = self.effects.plan.project.root.display();
-                    let what = format!("the agent removed the workspace {root}");
-                    self.apply_event(EventKind::Broken { what }).await?;
-                }
-                self.apply_event(EventKind::AttemptEnded { key, report }).await
-            }
+            DriverMessage::Activity(key, activity) => self.apply_event(EventKind::Agent { key, activity }).await,
+            DriverMessage::Work(event) => self.handle_work_event(event).await,
             DriverMessage::Warning(text) => {
-                self.observer.on_warning(&text);
+                self.runner.observer.on_warning(&text);
                 Ok(())
             }
         }
+    }
+
+    async fn handle_work_event(&mut self, event: WorkEvent) -> Result<(), EngineError> {
+        match &event {
+            WorkEvent::AttemptEnded { key, report } => {
+                failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
+                self.effects.remember_final_text(*key, report);
+                let root = &self.plan.context.project.root;
+                if !root.is_dir() {
+                    let what = format!("the agent removed the workspace {}", root.display());
+                    self.apply_event(EventKind::broken(what)).await?;
+                }
+            }
+            WorkEvent::Verified { evidence, .. } if evidence.verdict() == Verdict::Accepted => {
+                failpoints::reach_fail_point(FailPoint::VerifyPassedUnrecorded);
+            }
+            WorkEvent::Verified { .. } | WorkEvent::Prepared { .. } | WorkEvent::Faulted { .. } => {}
+        }
+        self.apply_event(EventKind::Work(event)).await
     }
 
     /// Reports the timer that is due, with the quiet time of the activity that it watches. The rules may extend it.
@@ -357,22 +372,18 @@ impl ProcessDriver<'_> {
         let now = self.clock.active_elapsed();
         let wall = Clock::wall_now();
         let Some(timer) = self.timers.take_due(now, wall) else {
-            if let LoopPhase::Limited { wait, .. } = &self.state.phase {
-                self.observer.on_limit_wait(Duration::from_millis(wait.remaining_ms(wall)));
+            if let LoopPhase::Limited { wait, .. } = &self.runner.state().phase {
+                self.runner.observer.on_limit_wait(Duration::from_millis(wait.remaining_ms(wall)));
             }
             return Ok(());
         };
         let watched = match timer {
-            LoopTimer::Silence { .. } => Some(&self.effects.activity),
-            LoopTimer::Repeating { .. } => Some(&self.effects.retry_activity),
+            LoopTimer::Silence { .. } => Some(&self.effects.attempts.activity),
+            LoopTimer::Repeating { .. } => Some(&self.effects.attempts.retry_activity),
             _ => None,
         };
         let quiet_ms = watched.map(|clock| u64::try_from(clock.silence_duration().as_millis()).unwrap_or(u64::MAX));
         self.apply_event(EventKind::TimerFired { timer, quiet_ms }).await
-    }
-
-    async fn apply_event(&mut self, kind: EventKind) -> Result<(), EngineError> {
-        self.run_step(StepInput::from_event(kind)).await
     }
 
     fn drain_display_updates(&mut self, updates: &mut mpsc::Receiver<DisplayUpdate>) {
@@ -383,8 +394,8 @@ impl ProcessDriver<'_> {
 
     fn show_update(&mut self, update: &DisplayUpdate) {
         match update {
-            DisplayUpdate::Events(events) => events.iter().for_each(|event| self.observer.on_agent_event(event)),
-            DisplayUpdate::Lines(lines) => lines.iter().for_each(|line| self.observer.on_display_line(line)),
+            DisplayUpdate::Events(events) => events.iter().for_each(|event| self.runner.observer.on_agent_event(event)),
+            DisplayUpdate::Lines(lines) => lines.iter().for_each(|line| self.runner.observer.on_display_line(line)),
         }
     }
 }
@@ -393,5 +404,23 @@ async fn sleep_until_due(due: Option<Duration>) {
     match due {
         Some(due) => tokio::time::sleep(due).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_send<T: Send>(_: T) {}
+
+    /// Compiles only if a run can be spawned on a runtime with several threads.
+    #[expect(dead_code, reason = "the compiler checks it; it is never called")]
+    fn the_future_of_a_run_is_send(
+        plan: RunPlan,
+        start_mode: StartMode,
+        resources: RunResources,
+        observer: &mut dyn RunObserver,
+    ) {
+        assert_send(run_loop(plan, start_mode, resources, observer));
     }
 }

@@ -8,8 +8,9 @@ use tokio::task::AbortHandle;
 
 use super::control_input::ControlInput;
 use super::cost_ledger::CostAccount;
+use super::plan::run_context::RunContext;
+use super::plan::run_plan::RunPlan;
 use super::process_driver::EngineError;
-use super::run_plan::RunPlan;
 use crate::lock::{self, HeldLock, LockError, LockSharing, RunOwner};
 use ralph_process::Keeper;
 use ralph_store::Store;
@@ -53,10 +54,11 @@ impl WorktreeLock {
     /// Takes the lock. The keeper must have been forked before: it would inherit the lock and hold it after this process
     /// has died.
     pub async fn acquire(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
-        let state = plan.project.state_folder();
+        let RunPlan { spec, context } = plan;
+        let state = context.project.state_folder();
         private_files::ensure_folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
-        let owner = RunOwner::for_this_process(&plan.id, now);
-        let tree = lock::take_lock(&state.join("lock"), plan.sharing, &owner).await?;
+        let owner = RunOwner::for_this_process(&context.id, now);
+        let tree = lock::take_lock(&state.join("lock"), spec.sharing, &owner).await?;
         Ok(Self { owner, lock: tree })
     }
 }
@@ -78,25 +80,25 @@ impl RunLease {
     }
 
     /// Takes the lock of the run in addition. Other processes cannot find the run before this.
-    pub async fn acquire(plan: &RunPlan, tree: WorktreeLock) -> Result<Self, EngineError> {
+    pub async fn acquire(context: &RunContext, tree: WorktreeLock) -> Result<Self, EngineError> {
         let WorktreeLock { owner, lock: tree } = tree;
-        let run = lock::take_lock(&prepare_lock_path(plan)?, LockSharing::Exclusive, &owner).await?;
-        let state = plan.project.state_folder();
-        tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
+        let run = lock::take_lock(&prepare_lock_path(context)?, LockSharing::Exclusive, &owner).await?;
+        let state = context.project.state_folder();
+        tracing::debug!(run = context.id, state = %state.display(), "holds the locks");
         Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: Some(tree) })
     }
 
     /// Takes only the lock of the run, for a run in a separate work tree.
-    pub async fn acquire_in_own_worktree(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
-        let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
+    pub async fn acquire_in_own_worktree(context: &RunContext, now: UnixMillis) -> Result<Self, EngineError> {
+        let (owner, lock) = (RunOwner::for_this_process(&context.id, now), prepare_lock_path(context)?);
         let run = lock::take_lock(&lock, LockSharing::Exclusive, &owner).await?;
         Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: None })
     }
 
     /// Owns a run by the lease of its task. The lock of the run only shows that it is driven: a suspended worker that has
     /// lost the lease may still hold the lock.
-    pub async fn acquire_under_task_lease(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
-        let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
+    pub async fn acquire_under_task_lease(context: &RunContext, now: UnixMillis) -> Result<Self, EngineError> {
+        let (owner, lock) = (RunOwner::for_this_process(&context.id, now), prepare_lock_path(context)?);
         let run = match lock::take_lock(&lock, LockSharing::Exclusive, &owner).await {
             Ok(run) => RunLock::Held { _lock: run },
             Err(LockError::Taken { .. }) => {
@@ -108,18 +110,18 @@ impl RunLease {
     }
 
     /// Releases a run that will never be stored, and removes its lock and its empty folder.
-    pub fn discard_unstored_run(self, plan: &RunPlan) {
+    pub fn discard_unstored_run(self, context: &RunContext) {
         // The lock is removed while it is held; a waiting process then opens the path again. Other files stay.
-        let _ = std::fs::remove_file(plan.project.run_lock(&plan.id));
-        let _ = std::fs::remove_dir(plan.project.run_folder(&plan.id));
+        let _ = std::fs::remove_file(context.project.run_lock(&context.id));
+        let _ = std::fs::remove_dir(context.project.run_folder(&context.id));
     }
 }
 
 /// Creates the folder of a run and returns the path of its lock.
-fn prepare_lock_path(plan: &RunPlan) -> Result<PathBuf, EngineError> {
-    let folder = plan.project.run_folder(&plan.id);
+fn prepare_lock_path(context: &RunContext) -> Result<PathBuf, EngineError> {
+    let folder = context.project.run_folder(&context.id);
     private_files::ensure_folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
-    Ok(plan.project.run_lock(&plan.id))
+    Ok(context.project.run_lock(&context.id))
 }
 
 /// Takes a lock when it becomes free, and holds it until this future is dropped.

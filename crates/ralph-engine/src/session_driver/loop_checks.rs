@@ -16,7 +16,7 @@ use super::loop_store::{LoopStore, SessionKey};
 use crate::git;
 use crate::project::Project;
 use crate::verify::{
-    self, AcceptancePolicy, CheckContext, CheckEnvironment, ClaimVerifier, FileSealer, SealMonitor, SubmittedClaim,
+    self, AcceptancePolicy, CheckContext, CheckEnvironment, ClaimRequirements, FileSealer, SealMonitor, SubmittedClaim,
     VerificationControl,
 };
 use ralph_process::{JobCommand, Keeper, LogBudget};
@@ -66,7 +66,7 @@ impl LoopCheckRun<'_> {
             Ok(sealer) => sealer,
             Err(reason) => return CheckProgress::Complete(could_not_evaluate(reason)),
         };
-        let verifier = ClaimVerifier {
+        let verifier = ClaimRequirements {
             criteria: state.criteria.clone(),
             acceptance: self.loop_file.acceptance.clone(),
             duty: RoleDuty::None,

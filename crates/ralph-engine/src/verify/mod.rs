@@ -5,7 +5,7 @@ mod api_judge;
 mod baseline;
 mod cache;
 mod check_environment;
-mod claim_verifier;
+mod claim_requirements;
 mod clean_checkout;
 mod command_files;
 mod criteria;
@@ -32,8 +32,8 @@ pub use acceptance::{AcceptancePolicy, PathPatterns, PatternError};
 pub use agent_judge::AgentJudge;
 pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
-pub use claim_verifier::{
-    ClaimVerifier, VerificationPreparation, append_allowed_changes, run_worktree_setup, verify_checkout,
+pub use claim_requirements::{
+    ClaimRequirements, VerificationPreparation, append_allowed_changes, run_worktree_setup, verify_checkout,
 };
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;

@@ -30,11 +30,11 @@ pub struct WorktreeSetupRequest<'a> {
 }
 
 /// Runs the setup commands in a work tree, unless they have run there. `may_continue` is called before each command.
-pub async fn run_setup_commands(
+pub async fn run_setup_commands<C: Future<Output = bool>>(
     tree: &TaskWorktree,
     request: WorktreeSetupRequest<'_>,
     control: UnboundedReceiver<JobCommand>,
-    may_continue: impl AsyncFn() -> bool,
+    may_continue: impl Fn() -> C,
 ) -> Result<(), WorktreeError> {
     let marker = git::worktree_git_path(&tree.path, SETUP_MARKER_FILE)?;
     let digest = sha256_hex(request.commands.join("\0"));
@@ -55,9 +55,9 @@ pub async fn run_setup_commands(
         claim: SubmittedClaim::default(),
         judge: None,
     };
-    let may_continue = async || {
+    let may_continue = || {
         failpoints::reach_fail_point(FailPoint::SetupContinued);
-        may_continue().await
+        may_continue()
     };
     verify::run_worktree_setup(&context, request.commands, control, may_continue).await.map_err(|failed| {
         WorktreeError::SetupFailed {

@@ -27,13 +27,13 @@ pub(crate) enum IntegrityDepth {
 
 /// Connects to an existing database, and retries while it is busy.
 pub(crate) async fn connect_with_retry(files: &DatabaseFiles) -> Result<DatabaseConnection, StoreError> {
-    retry_while_busy(async || connect(files, SqliteAccess::ReadWrite, WRITER_PRAGMAS).await).await
+    retry_while_busy(|| connect(files, SqliteAccess::ReadWrite, WRITER_PRAGMAS)).await
 }
 
 /// Connects to a database file that was just created and is empty, and makes its first page durable.
 pub(crate) async fn connect_to_new_file(files: &DatabaseFiles) -> Result<DatabaseConnection, StoreError> {
     let unusable = |source| StoreError::Folder { path: files.path.clone(), source };
-    let mut connection = retry_while_busy(async || {
+    let mut connection = retry_while_busy(|| async {
         let mut connection = connect(files, SqliteAccess::ReadWrite, CREATION_PRAGMAS).await?;
         set_pragma(&mut connection, files, "PRAGMA journal_mode = WAL").await.map(|()| connection)
     })
@@ -53,9 +53,12 @@ async fn set_pragma(
 }
 
 /// While another process creates the database, SQLite may fail at once instead of waiting.
-async fn retry_while_busy(
-    connect: impl AsyncFn() -> Result<DatabaseConnection, StoreError>,
-) -> Result<DatabaseConnection, StoreError> {
+///
+/// An async closure instead would make the caller's future lose `Send`.
+async fn retry_while_busy<F>(connect: impl Fn() -> F) -> Result<DatabaseConnection, StoreError>
+where
+    F: Future<Output = Result<DatabaseConnection, StoreError>>,
+{
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connect().await {

@@ -10,7 +10,8 @@ use ralph_core::criterion::Criterion;
 use ralph_core::policy::{ExhaustionPolicy, Policy};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    NOTES_ENV_VAR, OutputVisibility, PromptSource, PromptTemplate, RunPlan, new_run_id, session_log_bytes,
+    NOTES_ENV_VAR, OutputVisibility, PromptSource, PromptTemplate, RunContext, RunPlan, RunSpec, new_run_id,
+    session_log_bytes,
 };
 use ralph_util::session_log_file::SessionLogFile;
 
@@ -66,13 +67,13 @@ pub fn prepare_classic_run(
     let (mode, settings) = (request.mode, request.settings);
     let prompt = request.resolve_prompt_path(&project)?;
     let plan = request.plan_run(project, &prompt)?;
-    refuse_recursion(&plan.project)?;
+    refuse_recursion(&plan.context.project)?;
     preflight_run(&plan)?;
-    preflight::prepare_folders(&plan.project, &settings.specs_dir.value, person);
+    preflight::prepare_folders(&plan.context.project, &settings.specs_dir.value, person);
     ensure_approved(&plan, settings, person)?;
     preflight::require_implementation_plan(&plan)
-        .and_then(|()| preflight::check_prompt(mode, &prompt, &plan.claim_rules.promise, person))
-        .map_err(|failure| preflight::add_home_advice(&plan.project, failure))?;
+        .and_then(|()| preflight::check_prompt(mode, &prompt, &plan.spec.claim_rules.promise, person))
+        .map_err(|failure| preflight::add_home_advice(&plan.context.project, failure))?;
     Ok(PreparedRun { plan })
 }
 
@@ -114,14 +115,14 @@ impl ClassicRunRequest<'_> {
         }
         let plan = build_default_plan(request, project)?;
         let stall_after = settings.classic_stall_limit();
-        Ok(RunPlan {
-            id,
-            kind: mode.as_str(),
-            plan_file: (mode == ClassicMode::Build).then(|| plan.project.home.join("implementation_plan.md")),
-            session_log: Some(session),
-            policy: Policy { when_exhausted: self.when_exhausted, stall_after, ..plan.policy },
-            ..plan
-        })
+        let home = &plan.context.project.home;
+        let spec = RunSpec {
+            plan_file: (mode == ClassicMode::Build).then(|| home.join("implementation_plan.md")),
+            policy: Policy { when_exhausted: self.when_exhausted, stall_after, ..plan.spec.policy },
+            ..plan.spec
+        };
+        let context = RunContext { id, kind: mode.as_str(), ..plan.context };
+        Ok(RunPlan { spec, context }.with_session_log(session))
     }
 
     /// Returns the checks of the run. Only `build` has checks.

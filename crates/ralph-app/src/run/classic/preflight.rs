@@ -25,7 +25,7 @@ pub(super) fn prepare_folders(project: &Project, specs: &str, person: &dyn Inter
 }
 
 pub(super) fn require_implementation_plan(plan: &RunPlan) -> AppResult<()> {
-    match plan.check_plan_file() {
+    match plan.spec.check_plan_file() {
         PlanAvailability::Available => Ok(()),
         PlanAvailability::Missing => Err(AppError::from_message(ErrorKind::PlanMissing, NO_PLAN_MESSAGE)),
     }

@@ -66,7 +66,7 @@ impl OutputArgs {
     }
 
     pub fn output_mode(&self, plan: &RunPlan) -> OutputMode {
-        match (self.json, self.quiet, plan.agent.preset().display_filter) {
+        match (self.json, self.quiet, plan.context.agent.preset().display_filter) {
             (true, _, _) => OutputMode::Json,
             (false, true, _) => OutputMode::Plain(ReportDetail::Milestones),
             (false, false, Some(_)) => OutputMode::Plain(ReportDetail::DisplayFilter),

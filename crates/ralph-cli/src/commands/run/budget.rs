@@ -9,15 +9,15 @@ use ralph_util::duration;
 
 /// Prints the limits of the run, and warns about agents that do not report their cost.
 pub fn print_budget(plan: &RunPlan) {
-    let own = &plan.policy.budget;
+    let own = &plan.spec.policy.budget;
     // Every run has a time limit, so it is not printed.
     print_limits(&Budget { max_duration_ms: None, ..*own }, "");
-    for shared in &plan.policy.shared {
+    for shared in &plan.spec.policy.shared {
         print_limits(&shared.budget, &format!(" for {}", shared.scope.describe()));
     }
-    let budgets = plan.policy.shared.iter().map(|shared| &shared.budget).chain([own]);
+    let budgets = plan.spec.policy.shared.iter().map(|shared| &shared.budget).chain([own]);
     let is_money_limited = budgets.into_iter().any(|budget| budget.max_cost_micros.is_some());
-    let silent = plan.all_agents().filter(|agent| !agent.adapter.profile().reports_cost);
+    let silent = plan.context.all_agents().filter(|agent| !agent.adapter.profile().reports_cost);
     for agent in silent.filter(|_| is_money_limited) {
         let name = &agent.name;
         out::print_note(&format!("warning   {name} does not report its cost: a spending limit cannot stop it"));

@@ -59,7 +59,7 @@ pub fn run_host(keeper: Keeper) -> RunHost {
 /// Drives a run to its end, and prints the summary and where its work is.
 pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result<u8, CommandError> {
     let audience = output.audience();
-    let RunReporter { report, has_summary } = output.start_reporter(started.plan().policy.max_iterations)?;
+    let RunReporter { report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
     let finished = match drive_with_classic_log(started, report).await? {
         DrivenRun::Ended(finished) => finished,
         DrivenRun::StoppedInSetup(signal) => return Ok(signal_exit_code(signal)),
@@ -74,8 +74,8 @@ pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result
 /// Drives a run, and writes its session log if it has one.
 async fn drive_with_classic_log(started: StartedRun, mut report: ThreadedReporter) -> Result<DrivenRun, CommandError> {
     let plan = started.plan();
-    let Some(file) = plan.session_log.clone() else { return Ok(started.drive(&mut report).await?) };
-    let mut log = ClassicLog::new(file, plan.kind, report);
+    let Some(file) = plan.context.session_log.clone() else { return Ok(started.drive(&mut report).await?) };
+    let mut log = ClassicLog::new(file, plan.context.kind, report);
     let driven = started.drive(&mut log).await.map_err(CommandError::from);
     driven.inspect_err(|failure| log.write_aborted_summary(&failure.message, failure.exit_code))
 }

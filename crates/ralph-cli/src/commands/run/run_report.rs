@@ -19,30 +19,30 @@ pub fn print_run_header(plan: &RunPlan) {
     let colors = ColorMode::for_stream(&io::stderr());
     out::print_note(&format!(
         "{} {} · agent {} · promise {} · at most {}",
-        colors.style_text(TextStyle::Bold, &format!("ralph {}", plan.kind)),
-        short_id(&plan.id),
-        plan.agent.name,
-        plan.claim_rules.promise.as_str(),
-        pluralize(i64::from(plan.policy.max_iterations), "iteration"),
+        colors.style_text(TextStyle::Bold, &format!("ralph {}", plan.context.kind)),
+        short_id(&plan.context.id),
+        plan.context.agent.name,
+        plan.spec.claim_rules.promise.as_str(),
+        pluralize(i64::from(plan.spec.policy.max_iterations), "iteration"),
     ));
     budget::print_budget(plan);
-    if let Some(permissions) = plan.agent.describe_permissions() {
+    if let Some(permissions) = plan.context.agent.describe_permissions() {
         out::print_note(&format!("may       {permissions}"));
     }
-    for agent in &plan.fallback {
+    for agent in &plan.context.fallback {
         out::print_note(&format!("fallback  {}", agent.name));
     }
     print_fresh_session_note(plan);
-    if let Some(stage) = &plan.stage {
+    if let Some(stage) = &plan.spec.stage {
         out::print_note(&format!("task      {}, {}", stage.task, stage.role));
     }
-    if plan.criteria.is_empty() {
+    if plan.spec.criteria.is_empty() {
         out::print_note("no checks: the claim alone decides, and nothing is verified");
     }
-    for check in &plan.criteria {
+    for check in &plan.spec.criteria {
         out::print_note(&format!("check     {}", check.display_name()));
     }
-    if let Some(place) = &plan.own_worktree {
+    if let Some(place) = &plan.context.own_worktree {
         out::print_note(&format!("tree      {}, branch {}", place.worktree.path.display(), place.worktree.branch()));
     }
 }

@@ -3,11 +3,12 @@ use alloc::string::ToString;
 
 use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, rate_limited_report,
+    started_event,
 };
 use crate::attempt::{AttemptReport, ModelSpend};
 use crate::budget::{Budget, BudgetScope, BudgetUsage, ScopedBudget, UnknownCostPolicy};
 use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer};
+use crate::event::{AgentActivity, EventKind, LoopTimer};
 use crate::evidence::Verdict;
 use crate::fact::Fact;
 use crate::outcome::{Outcome, exit_code};
@@ -33,7 +34,10 @@ fn with_hour_limit(policy: Policy) -> Policy {
 }
 
 fn report_overspending(scene: LoopScenario, amount: u64) -> LoopScenario {
-    scene.play_event(EventKind::Overspent { key: attempt_key(1, 1), spend: cost_of(amount) })
+    scene.play_event(EventKind::Agent {
+        key: attempt_key(1, 1),
+        activity: AgentActivity::Overspent { spend: cost_of(amount) },
+    })
 }
 
 // spec: L8
@@ -240,7 +244,7 @@ fn the_iterations_of_all_runs_that_share_a_budget_count() {
 fn a_run_with_an_exhausted_shared_budget_starts_no_agent() {
     let scene = LoopScenario::new(with_shared_cost_limit(5, Policy::new(9)))
         .with_other_usage(&[other_usage(5)])
-        .play_event(EventKind::Started);
+        .play_event(started_event());
     assert_eq!((scene.started_attempt(), scene.run_outcome()), (None, Some(Outcome::OverBudget)));
 }
 

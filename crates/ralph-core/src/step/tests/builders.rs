@@ -9,14 +9,18 @@ use crate::attempt::{
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::budget::BudgetUsage;
 use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason};
-use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, LoopTimer, PlanAvailability, StopSignal, UnixMillis};
+use crate::effect::{AgentStart, Effect};
+use crate::event::{
+    AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunOpening, StopSignal, UnixMillis,
+    WorkEvent,
+};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
 use crate::loop_state::{AgentSession, LoopPhase, LoopState};
 use crate::outcome::Outcome;
 use crate::policy::{Policy, ProofRequirement};
 use crate::prompt::PromptPlan;
+use crate::receipt::WorkTreeSnapshot;
 use crate::seal::{Seal, SealingResult};
 use crate::step::step;
 
@@ -132,7 +136,27 @@ pub(crate) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
 pub(crate) fn prepared_event(verdict: Verdict) -> EventKind {
     let trials = evidence_with_verdict(verdict).checks.into_iter();
     let trials = trials.map(|evidence| BaselineTrial { evidence, lack: BaselineProblem::NotFixableByAgent });
-    EventKind::Prepared { sealing: SealingResult::Done { seal: sample_seal() }, baseline: trials.collect() }
+    EventKind::Work(WorkEvent::Prepared {
+        sealing: SealingResult::Done { seal: sample_seal() },
+        baseline: trials.collect(),
+    })
+}
+
+pub(super) fn started_event() -> EventKind {
+    EventKind::Lifecycle(LifecycleEvent::Started { opening: sample_opening(), orders: Vec::new() })
+}
+
+pub(super) fn sample_opening() -> RunOpening {
+    RunOpening {
+        kind: "run".to_string(),
+        agent: "one".to_string(),
+        promise: "DONE".to_string(),
+        checks: ["make test".to_string()].into(),
+    }
+}
+
+pub(super) fn sample_snapshot() -> WorkTreeSnapshot {
+    WorkTreeSnapshot { commit: None, tree: "t".to_string(), is_committed: false, left_out: None }
 }
 
 pub(crate) fn sample_seal() -> Seal {
@@ -172,7 +196,7 @@ impl LoopScenario {
 
     /// Starts the run and completes the preparation, so that the first iteration runs.
     pub(crate) fn start_run(policy: Policy) -> Self {
-        let scene = Self::new(policy).play_event(EventKind::Started);
+        let scene = Self::new(policy).play_event(started_event());
         match scene.state.phase {
             LoopPhase::Preparing { .. } => scene.finish_preparation(Verdict::Rejected),
             _ => scene,
@@ -225,14 +249,18 @@ impl LoopScenario {
     }
 
     pub(crate) fn end_attempt(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
-        self.play_event(EventKind::AttemptEnded { key: attempt_key(iteration, attempt), report: report.into() })
+        self.play_event(EventKind::Work(WorkEvent::AttemptEnded {
+            key: attempt_key(iteration, attempt),
+            report: report.into(),
+        }))
     }
 
     pub(crate) fn deliver_verdict(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
-        self.play_event(EventKind::Verified {
+        self.play_event(EventKind::Work(WorkEvent::Verified {
             key: attempt_key(iteration, attempt),
             evidence: evidence_with_verdict(verdict),
-        })
+            snapshot: Some(sample_snapshot()),
+        }))
     }
 
     pub(crate) fn fire_timer(self, timer: LoopTimer) -> Self {
@@ -240,17 +268,17 @@ impl LoopScenario {
     }
 
     pub(crate) fn send_signal(self, signal: StopSignal) -> Self {
-        self.play_event(EventKind::Interrupted { signal })
+        self.play_event(EventKind::interrupted(signal))
     }
 
     /// Ends the driver and resumes the loop with another one.
     pub(crate) fn recover_run(self) -> Self {
-        self.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
+        self.play_event(EventKind::Lifecycle(LifecycleEvent::Recovered { changed: Vec::new(), orders: Vec::new() }))
     }
 
     pub(crate) fn started_attempt(&self) -> Option<AttemptKey> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { key, .. } => Some(*key),
+            Effect::StartAgent(AgentStart { key, .. }) => Some(*key),
             _ => None,
         })
     }
@@ -258,7 +286,7 @@ impl LoopScenario {
     /// Returns the prompt plan, session and agent of the started attempt.
     pub(crate) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { plan, session, agent, .. } => {
+            Effect::StartAgent(AgentStart { plan, session, agent, .. }) => {
                 Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
             }
             _ => None,
@@ -267,7 +295,7 @@ impl LoopScenario {
 
     pub(crate) fn resumed_session(&self) -> Option<&AgentSession> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { session, .. } => session.as_ref(),
+            Effect::StartAgent(AgentStart { session, .. }) => session.as_ref(),
             _ => None,
         })
     }

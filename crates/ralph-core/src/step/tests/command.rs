@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, prepared_event, quiet_report,
-    rate_limited_report,
+    rate_limited_report, started_event,
 };
 use crate::attempt::AttemptEnding;
 use crate::budget::Budget;
 use crate::control_command::{ControlCommand, PauseTiming};
-use crate::effect::Effect;
-use crate::event::{AttemptKey, EventKind, LoopTimer, StopSignal};
+use crate::effect::{AgentStart, Effect};
+use crate::event::{AttemptKey, EventKind, LifecycleEvent, LoopTimer, RunControl, StopSignal};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, NextStep};
 use crate::loop_state::LoopPhase;
@@ -19,7 +19,7 @@ use crate::policy::Policy;
 
 impl LoopScenario {
     fn send_command(self, command: ControlCommand) -> Self {
-        self.play_event(EventKind::Ordered { order: command })
+        self.play_event(EventKind::Control(RunControl::Ordered { order: command }))
     }
 
     fn send_cancel(self) -> Self {
@@ -44,7 +44,7 @@ impl LoopScenario {
 
     fn prompt_guidance(&self) -> Option<Vec<String>> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { guidance, .. } => Some(guidance.clone()),
+            Effect::StartAgent(AgentStart { guidance, .. }) => Some(guidance.clone()),
             _ => None,
         })
     }
@@ -59,7 +59,7 @@ fn run_in_checks() -> LoopScenario {
 }
 
 fn run_in_preparation() -> LoopScenario {
-    LoopScenario::new(policy_with_checks(3)).play_event(EventKind::Started)
+    LoopScenario::new(policy_with_checks(3)).play_event(started_event())
 }
 
 fn run_before_retry() -> LoopScenario {
@@ -163,11 +163,12 @@ fn an_abandoned_loop_can_be_cancelled_in_every_phase() {
         working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report()),
     ];
     for scene in scenes {
-        let scene = scene.play_event(EventKind::Abandoned);
+        let scene = scene.play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned));
         assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Cancelled), Some(9)));
         assert!(scene.started_attempt().is_none());
     }
-    let done = working_run().end_attempt(1, 1, claiming_report()).play_event(EventKind::Abandoned);
+    let done =
+        working_run().end_attempt(1, 1, claiming_report()).play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned));
     assert_eq!(done.run_outcome(), Some(Outcome::Completed), "a completed run stays completed");
 }
 
@@ -371,7 +372,10 @@ fn a_finished_run_ignores_commands() {
 #[test]
 fn commands_sent_while_no_driver_ran_are_applied_first() {
     let recover_with = |scene: LoopScenario, command: ControlCommand| {
-        scene.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::from([command]) })
+        scene.play_event(EventKind::Lifecycle(LifecycleEvent::Recovered {
+            changed: Vec::new(),
+            orders: Vec::from([command]),
+        }))
     };
     let guide = || ControlCommand::Guide { words: "mind the gap".to_string() };
     let scene = recover_with(working_run(), guide());
@@ -391,6 +395,6 @@ fn commands_sent_while_no_driver_ran_are_applied_first() {
 fn guidance_before_the_start_is_in_the_first_prompt_and_uses_no_run_time() {
     let budget = Budget { max_duration_ms: Some(60_000), ..Budget::default() };
     let scene = LoopScenario::new(Policy { budget, ..Policy::new(3) }).set_time(1_700_000_000_000).send_guidance("one");
-    let scene = scene.play_event(EventKind::Started);
+    let scene = scene.play_event(started_event());
     assert_eq!(scene.prompt_guidance().unwrap(), ["one"]);
 }

@@ -3,12 +3,12 @@ use alloc::string::ToString;
 
 use super::builders::{
     LoopScenario, attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
-    policy_with_checks, quiet_report, report_with_ending, with_session,
+    policy_with_checks, quiet_report, report_with_ending, started_event, with_session,
 };
 use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport};
 use crate::claim::PromiseNonce;
-use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer, StopSignal};
+use crate::effect::{AgentStart, Effect};
+use crate::event::{AgentActivity, EventKind, LoopTimer, StopSignal, WorkEvent};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, LoopState};
@@ -18,7 +18,7 @@ use crate::prompt::PromptPlan;
 
 pub(super) fn prompt_plan_of(scene: &LoopScenario) -> PromptPlan {
     let plan = scene.effects.iter().find_map(|effect| match effect {
-        Effect::StartAgent { plan, .. } => Some(plan.clone()),
+        Effect::StartAgent(AgentStart { plan, .. }) => Some(plan.clone()),
         _ => None,
     });
     plan.expect("an agent is started")
@@ -29,7 +29,7 @@ pub(super) fn prompt_plan_of(scene: &LoopScenario) -> PromptPlan {
 fn the_start_begins_iteration_one_with_its_timers() {
     let scene = LoopScenario::start_run(Policy::new(3));
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 1)));
-    assert_eq!(scene.fact_names(), ["iteration.started", "attempt.started"]);
+    assert_eq!(scene.fact_names(), ["run.started", "iteration.started", "attempt.started"]);
     let hour = Effect::StartTimer { timer: LoopTimer::Iteration { key: attempt_key(1, 1) }, after_ms: 3_600_000 };
     let silence = Effect::StartTimer { timer: LoopTimer::Silence { key: attempt_key(1, 1) }, after_ms: 600_000 };
     assert!(scene.has_effect(&hour) && scene.has_effect(&silence));
@@ -147,9 +147,9 @@ fn reaching_the_limit_exits_with_zero_if_that_was_requested_but_is_not_complete(
 // spec: C4, C6
 #[test]
 fn a_run_without_its_plan_starts_no_iteration() {
-    let scene = LoopScenario::new(Policy::new(3)).without_plan().play_event(EventKind::Started);
+    let scene = LoopScenario::new(Policy::new(3)).without_plan().play_event(started_event());
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(2)));
-    assert_eq!(scene.fact_names(), ["run.finished"]);
+    assert_eq!(scene.fact_names(), ["run.started", "run.finished"]);
     assert_eq!(scene.end_reason(), "Implementation plan not found. Run 'ralph plan' first.");
 }
 
@@ -274,8 +274,8 @@ fn a_timed_out_iteration_is_not_retried_and_its_claim_does_not_count() {
 // spec: L7
 #[test]
 fn an_agent_that_does_not_exit_after_its_result_is_stopped_and_its_claim_counts() {
-    let scene =
-        LoopScenario::start_run(policy_with_checks(3)).play_event(EventKind::ResultSeen { key: attempt_key(1, 1) });
+    let scene = LoopScenario::start_run(policy_with_checks(3))
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::ResultSeen });
     let timer = LoopTimer::AfterResult { key: attempt_key(1, 1) };
     assert!(scene.has_effect(&Effect::StartTimer { timer, after_ms: 30_000 }));
     let scene = scene.fire_timer(timer);
@@ -288,8 +288,8 @@ fn an_agent_that_does_not_exit_after_its_result_is_stopped_and_its_claim_counts(
 #[test]
 fn new_output_cancels_the_after_result_timer() {
     let scene = LoopScenario::start_run(Policy::new(3))
-        .play_event(EventKind::ResultSeen { key: attempt_key(1, 1) })
-        .play_event(EventKind::SpokeAgain { key: attempt_key(1, 1) });
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::ResultSeen })
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::OutputResumed });
     assert!(scene.has_effect(&Effect::CancelTimer { timer: LoopTimer::AfterResult { key: attempt_key(1, 1) } }));
 }
 
@@ -383,15 +383,16 @@ fn late_events_of_an_earlier_attempt_change_nothing() {
     let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, quiet_report());
     let before = scene.state.clone();
     let late = [
-        EventKind::AttemptEnded { key: attempt_key(1, 1), report: claiming_report().into() },
-        EventKind::ResultSeen { key: attempt_key(1, 1) },
-        EventKind::Verified {
+        EventKind::Work(WorkEvent::AttemptEnded { key: attempt_key(1, 1), report: claiming_report().into() }),
+        EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::ResultSeen },
+        EventKind::Work(WorkEvent::Verified {
             key: attempt_key(1, 1),
             evidence: super::builders::evidence_with_verdict(Verdict::Accepted),
-        },
+            snapshot: None,
+        }),
         EventKind::TimerFired { timer: LoopTimer::Iteration { key: attempt_key(1, 1) }, quiet_ms: None },
         EventKind::TimerFired { timer: LoopTimer::Silence { key: attempt_key(1, 1) }, quiet_ms: None },
-        EventKind::Started,
+        started_event(),
     ];
     let scene = late.into_iter().fold(scene, LoopScenario::play_event);
     assert_eq!(scene.state, before);
@@ -403,7 +404,7 @@ fn each_iteration_gets_a_new_nonce_and_its_retries_keep_it() {
     let policy = Policy { nonce: NonceUse::EachIteration, ..Policy::new(3) };
     let nonce = |scene: &LoopScenario| {
         scene.effects.iter().find_map(|effect| match effect {
-            Effect::StartAgent { nonce, .. } => nonce.clone(),
+            Effect::StartAgent(AgentStart { nonce, .. }) => nonce.clone(),
             _ => None,
         })
     };
@@ -416,8 +417,7 @@ fn each_iteration_gets_a_new_nonce_and_its_retries_keep_it() {
 
 #[test]
 fn an_unusable_work_tree_ends_the_run_with_exit_code_ten() {
-    let scene =
-        LoopScenario::start_run(Policy::new(3)).play_event(EventKind::Broken { what: "workspace gone".to_string() });
+    let scene = LoopScenario::start_run(Policy::new(3)).play_event(EventKind::broken("workspace gone".to_string()));
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
     let scene = scene.end_attempt(1, 1, quiet_report());
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(10)));

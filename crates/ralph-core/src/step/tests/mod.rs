@@ -8,6 +8,7 @@ mod command;
 mod failure;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;
+mod opening;
 mod preparing;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod random_walk;

@@ -2,10 +2,10 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::builders::{LoopScenario, attempt_key, claiming_report, policy_with_checks};
+use super::builders::{LoopScenario, attempt_key, claiming_report, policy_with_checks, started_event};
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, EventKind, StopSignal};
+use crate::event::{AttemptKey, EventKind, StopSignal, WorkEvent};
 use crate::evidence::Verdict;
 use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::policy::{BaselineMode, Policy};
 use crate::seal::SealingResult;
 
 fn opened_run() -> LoopScenario {
-    LoopScenario::new(policy_with_checks(3)).play_event(EventKind::Started)
+    LoopScenario::new(policy_with_checks(3)).play_event(started_event())
 }
 
 // spec: V8, V9
@@ -31,7 +31,7 @@ fn a_run_with_checks_is_prepared_before_any_agent_starts() {
 #[test]
 fn a_run_without_checks_is_not_prepared() {
     assert_eq!(
-        LoopScenario::new(Policy::new(3)).play_event(EventKind::Started).started_attempt(),
+        LoopScenario::new(Policy::new(3)).play_event(started_event()).started_attempt(),
         Some(attempt_key(1, 1))
     );
 }
@@ -40,10 +40,10 @@ fn a_run_without_checks_is_not_prepared() {
 #[test]
 fn a_run_without_a_baseline_is_still_sealed() {
     let policy = Policy { baseline: BaselineMode::Skip, ..policy_with_checks(3) };
-    let scene = LoopScenario::new(policy).play_event(EventKind::Started);
+    let scene = LoopScenario::new(policy).play_event(started_event());
     assert!(scene.has_effect(&Effect::Prepare { round: 1, baseline: BaselineMode::Skip }));
     let sealing = SealingResult::Done { seal: super::builders::sample_seal() };
-    let scene = scene.play_event(EventKind::Prepared { sealing, baseline: Vec::new() });
+    let scene = scene.play_event(EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() }));
     assert_eq!(scene.fact_names(), ["run.sealed", "iteration.started", "attempt.started"]);
 }
 
@@ -70,7 +70,7 @@ fn a_program_that_the_agent_may_create_does_not_block_the_run() {
     let sealing = SealingResult::Done { seal: super::builders::sample_seal() };
     let baseline = Vec::from([BaselineTrial { evidence, lack: BaselineProblem::MissingFromWorkTree }]);
     assert_eq!(
-        opened_run().play_event(EventKind::Prepared { sealing, baseline }).started_attempt(),
+        opened_run().play_event(EventKind::Work(WorkEvent::Prepared { sealing, baseline })).started_attempt(),
         Some(attempt_key(1, 1))
     );
 }
@@ -79,7 +79,7 @@ fn a_program_that_the_agent_may_create_does_not_block_the_run() {
 #[test]
 fn a_run_that_cannot_be_sealed_ends_as_blocked() {
     let sealing = SealingResult::Impossible { why: "tests/a cannot be read".to_string() };
-    let scene = opened_run().play_event(EventKind::Prepared { sealing, baseline: Vec::new() });
+    let scene = opened_run().play_event(EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() }));
     assert_eq!(scene.run_outcome(), Some(Outcome::Blocked));
     assert!(scene.end_reason().contains("tests/a cannot be read"));
 }
@@ -112,11 +112,11 @@ fn an_interrupted_preparation_starts_again() {
 // spec: V8
 #[test]
 fn an_unusable_work_tree_or_a_driver_fault_ends_the_preparation_and_the_run() {
-    let fault = |key| EventKind::Faulted { key, what: "oh".to_string() };
+    let fault = |key| EventKind::Work(WorkEvent::Faulted { key, what: "oh".to_string() });
     assert_eq!(opened_run().play_event(fault(AttemptKey::PREPARATION)).exit_code(), Some(70));
     let stopped = opened_run().send_signal(StopSignal::Int);
     assert_eq!(stopped.play_event(fault(AttemptKey::PREPARATION)).exit_code(), Some(70));
-    assert_eq!(opened_run().play_event(EventKind::Broken { what: "gone".to_string() }).exit_code(), Some(10));
+    assert_eq!(opened_run().play_event(EventKind::broken("gone".to_string())).exit_code(), Some(10));
     assert!(matches!(
         opened_run().play_event(fault(attempt_key(1, 1))).current_phase(),
         LoopPhase::Preparing { round: 1 }
@@ -129,7 +129,7 @@ fn only_its_result_ends_a_preparation() {
     let scene = opened_run()
         .end_attempt(1, 1, claiming_report())
         .deliver_verdict(1, 1, Verdict::Accepted)
-        .play_event(EventKind::Started);
+        .play_event(started_event());
     assert!(matches!(scene.current_phase(), LoopPhase::Preparing { round: 1 }));
     let working = LoopScenario::start_run(policy_with_checks(3)).finish_preparation(Verdict::CouldNotEvaluate);
     assert!(matches!(working.current_phase(), LoopPhase::Working { .. }), "it came late");
@@ -138,6 +138,6 @@ fn only_its_result_ends_a_preparation() {
 // spec: V8
 #[test]
 fn a_run_without_its_plan_is_not_prepared() {
-    let scene = LoopScenario::new(policy_with_checks(3)).without_plan().play_event(EventKind::Started);
+    let scene = LoopScenario::new(policy_with_checks(3)).without_plan().play_event(started_event());
     assert_eq!(scene.exit_code(), Some(2));
 }

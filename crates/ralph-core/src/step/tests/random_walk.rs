@@ -9,13 +9,16 @@ use proptest::prelude::*;
 use super::builders::{
     attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
-    repeating_report, with_session,
+    repeating_report, sample_opening, started_event, with_session,
 };
 use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
 use crate::budget::{Budget, UnknownCostPolicy};
 use crate::control_command::{ControlCommand, PauseTiming};
-use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, LoopTimer, PlanAvailability, StopSignal, UnixMillis};
+use crate::effect::{AgentStart, Effect};
+use crate::event::{
+    AgentActivity, AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunControl, RunOpening,
+    StopSignal, UnixMillis, WorkEvent,
+};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::journal;
@@ -94,25 +97,25 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => Just(Verdict::CouldNotEvaluate)
     ];
     prop_oneof![
-        1 => Just(EventKind::Started),
+        1 => Just(started_event()),
         2 => verdicts.clone().prop_map(prepared_event),
-        8 => (any_key(), reports).prop_map(|(key, report)| EventKind::AttemptEnded { key, report: report.into() }),
-        1 => any_key().prop_map(|key| EventKind::ResultSeen { key }),
-        1 => any_key().prop_map(|key| EventKind::SpokeAgain { key }),
-        1 => any_key().prop_map(|key| EventKind::Repeating { key }),
-        1 => any_key().prop_map(|key| EventKind::GotOn { key }),
-        1 => any_key().prop_map(|key| EventKind::HandshakeBegan { key }),
-        1 => any_key().prop_map(|key| EventKind::HandshakeDone { key }),
-        2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Overspent { key, spend: cents_spent(cents) }),
+        8 => (any_key(), reports).prop_map(|(key, report)| EventKind::Work(WorkEvent::AttemptEnded { key, report: report.into() })),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::ResultSeen }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::OutputResumed }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::RepeatingStarted }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::RepeatingEnded }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::HandshakeStarted }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::HandshakeDone }),
+        2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Agent { key, activity: AgentActivity::Overspent { spend: cents_spent(cents) } }),
         5 => (any_key(), verdicts)
-            .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence_with_verdict(verdict) }),
+            .prop_map(|(key, verdict)| EventKind::Work(WorkEvent::Verified { key, evidence: evidence_with_verdict(verdict), snapshot: None })),
         4 => (any_timer(), proptest::option::of(0..2_000_000_u64))
             .prop_map(|(timer, quiet_ms)| EventKind::TimerFired { timer, quiet_ms }),
-        1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
-        4 => any_command().prop_map(|order| EventKind::Ordered { order }),
-        1 => Just(EventKind::Broken { what: "gone".into() }),
-        1 => Just(EventKind::Faulted { key: AttemptKey::PREPARATION, what: "oh".into() }),
-        1 => any_key().prop_map(|key| EventKind::Faulted { key, what: "oh".into() }),
+        1 => Just(EventKind::interrupted(StopSignal::Int)),
+        4 => any_command().prop_map(EventKind::ordered),
+        1 => Just(EventKind::broken("gone".into())),
+        1 => Just(EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what: "oh".into() })),
+        1 => any_key().prop_map(|key| EventKind::Work(WorkEvent::Faulted { key, what: "oh".into() })),
     ]
 }
 
@@ -154,6 +157,7 @@ struct SimulatedDriver {
     session_agent: Option<u32>,
     running_checks: Option<AttemptKey>,
     is_preparing: bool,
+    has_receipt: bool,
     finish_count: u32,
     was_last_claim_accepted: bool,
     is_cancelled: bool,
@@ -166,21 +170,23 @@ impl SimulatedDriver {
     /// Updates the running processes after an event. Returns whether the event belongs to a running process.
     fn observe_event(&mut self, kind: &EventKind) -> bool {
         match kind {
-            EventKind::AttemptEnded { key, report } => {
+            EventKind::Work(WorkEvent::AttemptEnded { key, report }) => {
                 let is_current = self.running_agent.take_if(|running| running == key).is_some();
                 if is_current && report.session.is_some() {
                     self.session_agent = Some(self.agent);
                 }
                 is_current
             }
-            EventKind::Verified { key, evidence } => {
+            EventKind::Work(WorkEvent::Verified { key, evidence, .. }) => {
                 let is_current = self.running_checks.take_if(|running| running == key).is_some();
                 self.was_last_claim_accepted = is_current && evidence.verdict() == Verdict::Accepted;
                 is_current
             }
-            EventKind::Prepared { .. } => std::mem::take(&mut self.is_preparing),
-            EventKind::Faulted { key: AttemptKey::PREPARATION, .. } => std::mem::take(&mut self.is_preparing),
-            EventKind::Faulted { key, .. } => {
+            EventKind::Work(WorkEvent::Prepared { .. }) => std::mem::take(&mut self.is_preparing),
+            EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, .. }) => {
+                std::mem::take(&mut self.is_preparing)
+            }
+            EventKind::Work(WorkEvent::Faulted { key, .. }) => {
                 let agent = self.running_agent.take_if(|running| running == key);
                 agent.or(self.running_checks.take_if(|running| running == key)).is_some()
             }
@@ -192,7 +198,7 @@ impl SimulatedDriver {
         assert_eq!(self.finish_count, 0, "no effect after the finish, but {effect:?}");
         assert!(!self.is_cancelled || !is_starting_work(effect), "no work starts after a cancel: {effect:?}");
         match effect {
-            Effect::StartAgent { key, plan, session, agent, guidance, .. } => {
+            Effect::StartAgent(AgentStart { key, plan, session, agent, guidance, .. }) => {
                 assert!(guidance.ends_with(&self.undelivered_guidance), "guidance is in the next prompt");
                 self.undelivered_guidance.clear();
                 let agents = policy.rate_limits.agents.len().max(1);
@@ -225,6 +231,7 @@ impl SimulatedDriver {
                 self.finish_count += 1;
             }
             Effect::Record { fact } => self.record_fact(fact, policy.proof),
+            Effect::RecordReceipt { .. } => self.has_receipt = true,
             Effect::StopChecks { .. } | Effect::StartTimer { .. } | Effect::CancelTimer { .. } => {}
         }
     }
@@ -233,6 +240,13 @@ impl SimulatedDriver {
         self.journal.push(fact.clone());
         if let Fact::RunGuided { words } = fact {
             self.undelivered_guidance.push(words.clone());
+        }
+        if let Fact::RunFinished { outcome, .. } = fact {
+            assert_eq!(
+                self.has_receipt,
+                *outcome == Outcome::Completed,
+                "a receipt before a completion, and only there"
+            );
         }
         if let Fact::RunFinished { outcome: Outcome::Completed, .. } = fact
             && proof == ProofRequirement::Checks
@@ -256,7 +270,7 @@ impl SimulatedDriver {
 
 /// Returns whether an effect starts an agent, checks or a preparation.
 fn is_starting_work(effect: &Effect) -> bool {
-    matches!(effect, Effect::StartAgent { .. } | Effect::RunChecks { .. } | Effect::Prepare { .. })
+    matches!(effect, Effect::StartAgent(_) | Effect::RunChecks { .. } | Effect::Prepare { .. })
 }
 
 fn begun_iteration(fact: &Fact) -> Option<u32> {
@@ -288,12 +302,13 @@ fn finished_iteration(fact: &Fact) -> Option<u32> {
     }
 }
 
-fn run_started(proof: ProofRequirement) -> Fact {
+fn run_started(proof: ProofRequirement) -> EventKind {
     let checks = match proof {
         ProofRequirement::ClaimAlone => Vec::new(),
         ProofRequirement::Checks => Vec::from(["make".into()]),
     };
-    Fact::RunStarted { kind: "run".into(), agent: "x".into(), promise: "X".into(), max_iterations: 9, checks }
+    let opening = RunOpening { checks, ..sample_opening() };
+    EventKind::Lifecycle(LifecycleEvent::Started { opening, orders: Vec::new() })
 }
 
 /// The driver's clock and the wall clock.
@@ -317,8 +332,8 @@ fn play_event(state: LoopState, driver: &mut SimulatedDriver, event: Event) -> L
     let before = state.clone();
     let policy = state.policy.clone();
     driver.observe_event(kind);
-    let is_resume = matches!(kind, EventKind::Ordered { order: ControlCommand::Resume });
-    let is_cancel = matches!(kind, EventKind::Ordered { order: ControlCommand::Cancel });
+    let is_resume = matches!(kind, EventKind::Control(RunControl::Ordered { order: ControlCommand::Resume }));
+    let is_cancel = matches!(kind, EventKind::Control(RunControl::Ordered { order: ControlCommand::Cancel }));
     let (next, effects) = step(state, event);
     driver.is_cancelled |= is_cancel && before.run_end().is_none();
     let is_paused = matches!(before.phase, LoopPhase::Paused { .. });
@@ -332,7 +347,7 @@ fn play_event(state: LoopState, driver: &mut SimulatedDriver, event: Event) -> L
 
 /// Plays a walk. Events of agents and checks that are not running occur too, as late events.
 fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDriver) {
-    let mut driver = SimulatedDriver { journal: Vec::from([run_started(policy.proof)]), ..SimulatedDriver::default() };
+    let mut driver = SimulatedDriver::default();
     let mut state = LoopState::new(policy);
     let mut offset = 0;
     for (index, driver_event) in events.into_iter().enumerate() {
@@ -345,7 +360,7 @@ fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDr
             }
             DriverEvent::Abandonment => {
                 driver.kill_everything(&state);
-                let event = clocks.event(EventKind::Abandoned, PlanAvailability::Available);
+                let event = clocks.event(EventKind::Lifecycle(LifecycleEvent::Abandoned), PlanAvailability::Available);
                 let state = play_event(state, &mut driver, event);
                 assert!(!state.can_resume(), "an abandoned run cannot be resumed");
                 state
@@ -357,7 +372,8 @@ fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDr
                     let _ = step(state.clone(), clocks.event(kind, PlanAvailability::Available));
                 }
                 driver.kill_everything(&state);
-                let recovered = EventKind::Recovered { changed: Vec::new(), orders: commands };
+                let recovered =
+                    EventKind::Lifecycle(LifecycleEvent::Recovered { changed: Vec::new(), orders: commands });
                 play_event(state, &mut driver, clocks.event(recovered, PlanAvailability::Available))
             }
         };
@@ -387,7 +403,7 @@ proptest! {
         let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
         let rate_limits = RateLimitPolicy { max_wait_ms: 150_000, agents };
         let policy = Policy { context, rate_limits, budget, ..policy };
-        let mut all = Vec::from([DriverEvent::Event(EventKind::Started, PlanAvailability::Available)]);
+        let mut all = Vec::from([DriverEvent::Event(run_started(policy.proof), PlanAvailability::Available)]);
         if checks && prepared_at_once {
             all.push(DriverEvent::Event(prepared_event(Verdict::Rejected), PlanAvailability::Available));
         }

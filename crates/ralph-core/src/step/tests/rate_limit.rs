@@ -7,7 +7,7 @@ use super::builders::{
 };
 use crate::attempt::{AgentErrorKind, AttemptReport};
 use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer, StopSignal};
+use crate::event::{AgentActivity, EventKind, LoopTimer, StopSignal};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::Outcome;
@@ -304,10 +304,10 @@ fn a_waiting_loop_is_stored_and_read_back_unchanged_also_in_the_old_format() {
 #[test]
 fn an_agent_that_only_retries_requests_is_stopped_after_a_timeout() {
     let timer = LoopTimer::Repeating { key: attempt_key(1, 1) };
-    let scene =
-        LoopScenario::start_run(single_agent_policy()).play_event(EventKind::Repeating { key: attempt_key(1, 1) });
+    let scene = LoopScenario::start_run(single_agent_policy())
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::RepeatingStarted });
     assert!(scene.has_effect(&Effect::StartTimer { timer, after_ms: 300_000 }));
-    let scene = scene.play_event(EventKind::GotOn { key: attempt_key(1, 1) });
+    let scene = scene.play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::RepeatingEnded });
     assert!(scene.has_effect(&Effect::CancelTimer { timer }));
     let scene = scene.fire_timer(timer);
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
@@ -359,10 +359,10 @@ fn the_exit_of_an_agent_stopped_for_retrying_does_not_matter() {
 #[test]
 fn an_agent_that_opens_no_session_in_time_fails_with_its_reported_error() {
     let timer = LoopTimer::Handshake { key: attempt_key(1, 1) };
-    let scene =
-        LoopScenario::start_run(single_agent_policy()).play_event(EventKind::HandshakeBegan { key: attempt_key(1, 1) });
+    let scene = LoopScenario::start_run(single_agent_policy())
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::HandshakeStarted });
     assert!(scene.has_effect(&Effect::StartTimer { timer, after_ms: 120_000 }));
-    let scene = scene.play_event(EventKind::HandshakeDone { key: attempt_key(1, 1) });
+    let scene = scene.play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::HandshakeDone });
     assert!(scene.has_effect(&Effect::CancelTimer { timer }));
     let scene = scene.fire_timer(timer);
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report};
 use crate::attempt::AttemptEnding;
 use crate::effect::Effect;
-use crate::event::{EventKind, LoopTimer, StopSignal};
+use crate::event::{AgentActivity, EventKind, LifecycleEvent, LoopTimer, StopSignal, WorkEvent};
 use crate::evidence::Verdict;
 use crate::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use crate::loop_state::LoopPhase;
@@ -166,8 +166,8 @@ fn a_crash_while_a_timeout_stopped_the_agent_ends_its_iteration_as_timed_out() {
 // spec: L13, L7
 #[test]
 fn an_attempt_whose_last_message_was_not_recorded_is_repeated() {
-    let scene =
-        LoopScenario::start_run(policy_with_checks(3)).play_event(EventKind::ResultSeen { key: attempt_key(1, 1) });
+    let scene = LoopScenario::start_run(policy_with_checks(3))
+        .play_event(EventKind::Agent { key: attempt_key(1, 1), activity: AgentActivity::ResultSeen });
     let scene = scene.fire_timer(LoopTimer::AfterResult { key: attempt_key(1, 1) }).recover_run();
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 2)));
 }
@@ -175,9 +175,7 @@ fn an_attempt_whose_last_message_was_not_recorded_is_repeated() {
 // spec: L13
 #[test]
 fn a_crash_while_an_unusable_work_tree_stopped_the_agent_ends_the_run() {
-    let scene = LoopScenario::start_run(Policy::new(3))
-        .play_event(EventKind::Broken { what: "gone".to_string() })
-        .recover_run();
+    let scene = LoopScenario::start_run(Policy::new(3)).play_event(EventKind::broken("gone".to_string())).recover_run();
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(10)));
 }
 
@@ -198,7 +196,7 @@ fn a_finished_loop_stays_finished() {
 fn changed_inputs_are_recorded_on_resume() {
     let changed = Vec::from(["the prompt file".to_string()]);
     let scene = LoopScenario::start_run(Policy::new(3))
-        .play_event(EventKind::Recovered { changed: changed.clone(), orders: Vec::new() });
+        .play_event(EventKind::Lifecycle(LifecycleEvent::Recovered { changed: changed.clone(), orders: Vec::new() }));
     let Fact::RunResumed { changed: recorded, .. } = scene.recorded_facts()[0] else { panic!("not resumed") };
     assert_eq!(recorded, &changed);
 }
@@ -206,7 +204,8 @@ fn changed_inputs_are_recorded_on_resume() {
 // fault: 10
 #[test]
 fn a_driver_fault_ends_the_run_with_its_message_and_exit_code_seventy() {
-    let fault = || EventKind::Faulted { key: attempt_key(1, 1), what: "index out of range".to_string() };
+    let fault =
+        || EventKind::Work(WorkEvent::Faulted { key: attempt_key(1, 1), what: "index out of range".to_string() });
     let working = || LoopScenario::start_run(policy_with_checks(3));
     let verifying = || working().end_attempt(1, 1, claiming_report());
     for scene in [

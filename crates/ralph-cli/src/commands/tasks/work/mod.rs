@@ -2,7 +2,7 @@
 mod args;
 mod reporter;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::exit_code;
@@ -32,12 +32,12 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
         stop_condition: if args.until_idle { StopCondition::WhenIdle } else { StopCondition::OnSignal },
         max_cost_micros: args.limits.max_cost().map(DollarAmount::as_micros),
     };
-    let reporter = Rc::new(WorkReporter::new(&args.output));
-    let prepared = prepare_work(work_request(args, settings.clone(), project, Rc::clone(&reporter)), scope)?;
+    let reporter = Arc::new(WorkReporter::new(&args.output));
+    let prepared = prepare_work(work_request(args, settings.clone(), project, Arc::clone(&reporter)), scope)?;
     with_keeper(|keeper| run_worker(prepared, keeper, reporter, settings))
 }
 
-fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Rc<WorkReporter>) -> WorkRequest {
+fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Arc<WorkReporter>) -> WorkRequest {
     let flags = args.clone();
     WorkRequest {
         project,
@@ -56,7 +56,7 @@ fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter:
 async fn run_worker(
     prepared: PreparedWork,
     keeper: Keeper,
-    reporter: Rc<WorkReporter>,
+    reporter: Arc<WorkReporter>,
     settings: Settings,
 ) -> Result<u8, CommandError> {
     let started = prepared.start(keeper).await?;

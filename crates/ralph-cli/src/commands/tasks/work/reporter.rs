@@ -1,7 +1,7 @@
 //! The report of `ralph work`: one line for each event, prefixed with its task.
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use ralph_core::budget::format_dollars;
 use ralph_core::pipeline::{StageOutcome, StageReport};
@@ -25,13 +25,13 @@ use ralph_store::{BUSY_MESSAGE, Store, TaskListItem};
 pub(super) struct WorkReporter {
     audience: OutputVisibility,
     colors: ColorMode,
-    shown_warnings: RefCell<BTreeSet<String>>,
+    shown_warnings: Mutex<BTreeSet<String>>,
 }
 
 impl WorkReporter {
     pub(super) fn new(output: &OutputArgs) -> Self {
         let colors = ColorMode::for_stream(&io::stderr());
-        Self { audience: output.audience(), colors, shown_warnings: RefCell::default() }
+        Self { audience: output.audience(), colors, shown_warnings: Mutex::default() }
     }
 
     /// Prints the cost limits, then the stages, slots and stop condition.
@@ -142,7 +142,7 @@ impl WorkObserver for WorkReporter {
 
     /// Prints each warning once, even if several tasks cause it.
     fn on_warning(&self, task: &str, text: &str) {
-        if !self.shown_warnings.borrow_mut().insert(text.to_owned()) {
+        if !self.shown_warnings.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
             return;
         }
         match self.audience {
@@ -153,8 +153,8 @@ impl WorkObserver for WorkReporter {
 
     /// The lines of a stage start with the name of its task.
     fn stage_observer(&self, plan: &RunPlan) -> AppResult<Box<dyn RunObserver>> {
-        let max_iterations = plan.policy.max_iterations;
-        let name = plan.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
+        let max_iterations = plan.spec.policy.max_iterations;
+        let name = plan.spec.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
         let colors = self.colors;
         let report = match self.audience {
             OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),

@@ -23,7 +23,7 @@ use ralph_core::check_isolation::CheckIsolation;
 use ralph_process::JobCommand;
 
 /// The requirements for every claim of a run.
-pub struct ClaimVerifier {
+pub struct ClaimRequirements {
     pub criteria: Vec<Criterion>,
     pub acceptance: AcceptancePolicy,
     pub duty: RoleDuty,
@@ -38,7 +38,7 @@ pub struct VerificationPreparation {
     pub baseline: Vec<BaselineTrial>,
 }
 
-impl ClaimVerifier {
+impl ClaimRequirements {
     /// Runs the external checks once, if the baseline mode requires it, and seals the files. In the work tree the
     /// checks run before the files are sealed, so that files which they create do not count as changes by the agent.
     pub async fn prepare(
@@ -356,15 +356,15 @@ async fn run_checkout_setup(
     control: &mut VerificationControl,
 ) -> Result<(), Box<CheckEvidence>> {
     let commands = setup.iter().map(|command| ExternalCheck::from_shell_text(command));
-    run_setup_commands(context, commands, control, async || true).await
+    run_setup_commands(context, commands, control, || std::future::ready(true)).await
 }
 
 /// Runs the commands that prepare a work tree for the agent. They have a longer timeout than checks.
-pub async fn run_worktree_setup(
+pub async fn run_worktree_setup<C: Future<Output = bool>>(
     context: &CheckContext,
     setup: &[String],
     control: UnboundedReceiver<JobCommand>,
-    may_continue: impl AsyncFn() -> bool,
+    may_continue: impl Fn() -> C,
 ) -> Result<(), Box<CheckEvidence>> {
     let to_check = |command: &String| ExternalCheck {
         timeout_ms: WORKTREE_SETUP_TIMEOUT_MS,
@@ -374,11 +374,11 @@ pub async fn run_worktree_setup(
 }
 
 /// Runs commands one after the other and stops at the first that fails.
-async fn run_setup_commands(
+async fn run_setup_commands<C: Future<Output = bool>>(
     context: &CheckContext,
     commands: impl Iterator<Item = ExternalCheck>,
     control: &mut VerificationControl,
-    may_continue: impl AsyncFn() -> bool,
+    may_continue: impl Fn() -> C,
 ) -> Result<(), Box<CheckEvidence>> {
     for (check, number) in commands.zip(1_u32..) {
         let evidence = if may_continue().await {

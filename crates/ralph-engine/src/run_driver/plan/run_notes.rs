@@ -10,7 +10,7 @@ use ralph_util::private_files;
 pub const NOTES_ENV_VAR: &str = "NOTES_FILE";
 
 /// Creates the file if it is missing. An existing file is not changed.
-pub(super) fn create_if_missing(path: &Path) -> io::Result<()> {
+pub(in crate::run_driver) fn create_if_missing(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         private_files::ensure_folder(folder)?.write_gitignore()?;
     }
@@ -21,7 +21,7 @@ pub(super) fn create_if_missing(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the end of the notes: more than a prompt quotes, so that the prompt can show that it is truncated.
-pub(super) fn read_tail(path: &Path) -> io::Result<String> {
+pub(in crate::run_driver) fn read_tail(path: &Path) -> io::Result<String> {
     let mut file = match private_files::open_regular_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
         opened => opened?,

@@ -23,7 +23,7 @@ pub struct FilteredOutput {
 
 /// A notice for the user in an answer of a filter.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FilterNotice {
+pub(in crate::run_driver) enum FilterNotice {
     Silent,
     Warning(String),
     /// The filter was stopped: the rest of the output is lost.
@@ -37,7 +37,7 @@ impl FilterNotice {
 }
 
 impl AttemptOutputReader {
-    pub(super) fn with_filter(inner: Box<dyn StreamParser>, filter: FilterProcess) -> Self {
+    pub(in crate::run_driver) fn with_filter(inner: Box<dyn StreamParser>, filter: FilterProcess) -> Self {
         let reader = FilteredReader::new(inner);
         Self::Filtered(Box::new(FilteredOutput {
             reader,
@@ -47,7 +47,7 @@ impl AttemptOutputReader {
     }
 
     /// Returns the parser of the agent's format.
-    pub(super) fn parser(&mut self) -> &mut dyn StreamParser {
+    pub(in crate::run_driver) fn parser(&mut self) -> &mut dyn StreamParser {
         match self {
             Self::Parsed(parser) => parser.as_mut(),
             Self::Filtered(filtered) => filtered.reader.inner_parser(),
@@ -55,7 +55,7 @@ impl AttemptOutputReader {
     }
 
     /// Returns whether the conversation with the agent has ended.
-    pub(super) fn is_conversation_over(&self) -> bool {
+    pub(in crate::run_driver) fn is_conversation_over(&self) -> bool {
         match self {
             Self::Parsed(parser) => parser.is_conversation_over(),
             Self::Filtered(filtered) => filtered.reader.is_conversation_over(),
@@ -63,7 +63,7 @@ impl AttemptOutputReader {
     }
 
     /// Reads the next bytes.
-    pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
+    pub(in crate::run_driver) fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
         match self {
             Self::Parsed(parser) => parser.push(bytes, out),
             Self::Filtered(filtered) => {
@@ -74,7 +74,7 @@ impl AttemptOutputReader {
     }
 
     /// Reads the rest when the output has ended.
-    pub(super) fn finish(&mut self, out: &mut Vec<AgentEvent>) {
+    pub(in crate::run_driver) fn finish(&mut self, out: &mut Vec<AgentEvent>) {
         match self {
             Self::Parsed(parser) => parser.finish(out),
             Self::Filtered(filtered) => {
@@ -88,7 +88,7 @@ impl AttemptOutputReader {
     }
 
     /// Stops the filter: outstanding lines are not answered any more. Returns the summary of the filter's failures.
-    pub(super) fn end_reading(&mut self, out: &mut Vec<AgentEvent>) -> Option<String> {
+    pub(in crate::run_driver) fn end_reading(&mut self, out: &mut Vec<AgentEvent>) -> Option<String> {
         match self {
             Self::Parsed(_) => None,
             Self::Filtered(filtered) => {
@@ -101,7 +101,7 @@ impl AttemptOutputReader {
     }
 
     /// Returns whether more output can be read.
-    pub(super) fn has_room(&self) -> bool {
+    pub(in crate::run_driver) fn has_room(&self) -> bool {
         match self {
             Self::Parsed(_) => true,
             Self::Filtered(filtered) => filtered.reader.waiting_bytes() < MAX_WAITING_BYTES,
@@ -109,7 +109,7 @@ impl AttemptOutputReader {
     }
 
     /// Returns whether answers are outstanding.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(in crate::run_driver) fn is_waiting(&self) -> bool {
         match self {
             Self::Parsed(_) => false,
             Self::Filtered(filtered) => filtered.reader.is_waiting(),
@@ -117,7 +117,7 @@ impl AttemptOutputReader {
     }
 
     /// Waits for the next answer of the filter.
-    pub(super) async fn next_answer(&mut self) -> FilterAnswer {
+    pub(in crate::run_driver) async fn next_answer(&mut self) -> FilterAnswer {
         match self {
             Self::Parsed(_) => pending().await,
             Self::Filtered(filtered) => next_filter_answer(filtered.filter.as_mut()).await,
@@ -125,7 +125,11 @@ impl AttemptOutputReader {
     }
 
     /// Reads an answer of the filter.
-    pub(super) fn take_answer(&mut self, answer: FilterAnswer, out: &mut Vec<AgentEvent>) -> FilterNotice {
+    pub(in crate::run_driver) fn take_answer(
+        &mut self,
+        answer: FilterAnswer,
+        out: &mut Vec<AgentEvent>,
+    ) -> FilterNotice {
         match (self, answer) {
             (Self::Parsed(_), _) => FilterNotice::Silent,
             (Self::Filtered(filtered), FilterAnswer::Lines(outputs)) => {
@@ -144,7 +148,7 @@ impl AttemptOutputReader {
         }
     }
 
-    pub(super) fn record_counts(&self) -> RecordCounts {
+    pub(in crate::run_driver) fn record_counts(&self) -> RecordCounts {
         match self {
             Self::Parsed(parser) => parser.record_counts(),
             Self::Filtered(filtered) => filtered.reader.record_counts(),
@@ -162,10 +166,10 @@ impl FilteredOutput {
 }
 
 /// An answer of the display filter.
-pub(super) struct DisplayAnswer {
+pub(in crate::run_driver) struct DisplayAnswer {
     /// The lines to show.
-    pub(super) lines: Vec<String>,
-    pub(super) notice: FilterNotice,
+    pub(in crate::run_driver) lines: Vec<String>,
+    pub(in crate::run_driver) notice: FilterNotice,
 }
 
 /// A running display filter.
@@ -176,7 +180,7 @@ pub struct FilteredDisplay {
 }
 
 impl FilteredDisplay {
-    pub(super) fn new(filter: FilterProcess) -> Self {
+    pub(in crate::run_driver) fn new(filter: FilterProcess) -> Self {
         Self {
             lines: DisplayLines::default(),
             filter: Some(filter),
@@ -184,25 +188,25 @@ impl FilteredDisplay {
         }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(in crate::run_driver) fn push(&mut self, bytes: &[u8]) {
         if let Some(filter) = &self.filter {
             filter.send_lines(self.lines.push(bytes));
         }
     }
 
-    pub(super) fn finish(&mut self) {
+    pub(in crate::run_driver) fn finish(&mut self) {
         if let Some(filter) = &mut self.filter {
             filter.close_input();
         }
     }
 
     /// Waits for the next answer of the filter.
-    pub(super) async fn next_answer(&mut self) -> FilterAnswer {
+    pub(in crate::run_driver) async fn next_answer(&mut self) -> FilterAnswer {
         next_filter_answer(self.filter.as_mut()).await
     }
 
     /// Reads an answer of the filter.
-    pub(super) fn take_answer(&mut self, answer: FilterAnswer) -> DisplayAnswer {
+    pub(in crate::run_driver) fn take_answer(&mut self, answer: FilterAnswer) -> DisplayAnswer {
         match answer {
             FilterAnswer::Lines(outputs) => {
                 let mut shown = DisplayAnswer { lines: Vec::new(), notice: FilterNotice::Silent };
@@ -221,11 +225,11 @@ impl FilteredDisplay {
         }
     }
 
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(in crate::run_driver) fn is_waiting(&self) -> bool {
         self.filter.is_some() && self.lines.is_waiting()
     }
 
-    pub(super) fn failure_summary(&self) -> Option<String> {
+    pub(in crate::run_driver) fn failure_summary(&self) -> Option<String> {
         self.failures.summary()
     }
 }

@@ -3,7 +3,7 @@
 use ralph_core::attempt::{AgentReportedError, AttemptEnding};
 use ralph_core::event::UnixMillis;
 
-use super::clock::Clock;
+use crate::run_driver::clock::Clock;
 use ralph_agents::{AgentErrorKind, AgentEvent, LimitReset, is_lost_session_message, kind_from_stderr_line};
 use ralph_util::sanitize::sanitize_text;
 

@@ -12,8 +12,9 @@ use ralph_core::event::AttemptKey;
 use ralph_core::outcome::Outcome;
 use tokio::task::spawn_blocking;
 
-use super::run_plan::RunPlan;
 use crate::git;
+use crate::run_driver::plan::run_context::RunContext;
+use crate::run_driver::plan::run_plan::RunPlan;
 use crate::worktree::{self, AssignedWorktree, SnapshotKey, SnapshotMoment};
 use ralph_process::with_cancel_flag;
 
@@ -21,29 +22,29 @@ use ralph_process::with_cancel_flag;
 const STOPPED_RUN_GIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The git settings that name programs, or `None` if they cannot be read.
-pub(super) type GitProgramSettings = Option<Vec<(String, Vec<u8>)>>;
+pub(in crate::run_driver) type GitProgramSettings = Option<Vec<(String, Vec<u8>)>>;
 
-pub(super) fn read_git_program_settings(root: &Path) -> GitProgramSettings {
+pub(in crate::run_driver) fn read_git_program_settings(root: &Path) -> GitProgramSettings {
     git::read_sensitive_settings(root).ok()
 }
 
 /// Saves the work after every attempt in a work tree that ralph created.
 #[derive(Clone)]
-pub(super) struct AttemptSnapshots {
+pub(in crate::run_driver) struct AttemptSnapshots {
     assigned: AssignedWorktree,
     /// The settings before the first attempt.
     settings_before: GitProgramSettings,
 }
 
 impl AttemptSnapshots {
-    pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
-        let assigned = plan.own_worktree.clone()?;
+    pub(in crate::run_driver) fn for_context(context: &RunContext) -> Option<Self> {
+        let assigned = context.own_worktree.clone()?;
         let settings_before = read_git_program_settings(&assigned.worktree.path);
         Some(Self { assigned, settings_before })
     }
 
     /// Takes a snapshot of the work tree after an attempt. Returns a warning if it is missing or incomplete.
-    pub(super) async fn save_after_attempt(self, key: AttemptKey) -> Option<String> {
+    pub(in crate::run_driver) async fn save_after_attempt(self, key: AttemptKey) -> Option<String> {
         let warning = spawn_blocking(move || self.save_snapshot(key)).await;
         warning.unwrap_or_else(|error| Some(format!("cannot take a snapshot after this attempt: {error}")))
     }
@@ -64,7 +65,7 @@ impl AttemptSnapshots {
 }
 
 /// The snapshot at the start of a run, against which its changes are compared and undone.
-pub(super) struct RunDiffBase {
+pub(in crate::run_driver) struct RunDiffBase {
     root: PathBuf,
     run: String,
     settings_before: GitProgramSettings,
@@ -73,9 +74,9 @@ pub(super) struct RunDiffBase {
 impl RunDiffBase {
     /// Takes a snapshot at the start of a new run. Runs without checks and without a created work tree do not need git.
     /// A resumed run has none, because its agents may already have changed the git settings.
-    pub(super) async fn record_start(plan: &RunPlan) -> Option<Self> {
-        let is_wanted = !plan.criteria.is_empty() || plan.own_worktree.is_some();
-        let (root, run) = (plan.project.root.clone(), plan.id.clone());
+    pub(in crate::run_driver) async fn record_start(plan: &RunPlan) -> Option<Self> {
+        let is_wanted = !plan.spec.criteria.is_empty() || plan.context.own_worktree.is_some();
+        let (root, run) = (plan.context.project.root.clone(), plan.context.id.clone());
         let recorded = is_wanted.then(|| {
             spawn_blocking(move || {
                 record_tree_at(&root, &run, SnapshotMoment::Before);
@@ -86,7 +87,7 @@ impl RunDiffBase {
     }
 
     /// Takes a snapshot at the end. After a stop, it waits only briefly for a git that hangs.
-    pub(super) async fn record_end(self, outcome: Outcome) {
+    pub(in crate::run_driver) async fn record_end(self, outcome: Outcome) {
         let Self { root, run, settings_before } = self;
         let cancel_flag = Arc::new(AtomicBool::new(false));
         let shared_flag = cancel_flag.clone();

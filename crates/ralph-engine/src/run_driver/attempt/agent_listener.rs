@@ -8,6 +8,7 @@ use ralph_core::attempt::{
     SessionResumability,
 };
 use ralph_core::claim::TranscriptEvent;
+use ralph_core::event::AgentActivity;
 use tokio::sync::mpsc;
 
 use super::attempt_conversions::{dollars_to_micros, observed_exit, to_leftovers};
@@ -233,7 +234,7 @@ impl AgentListener {
         self.report_handshake_change();
         self.report_repeating_change();
         if self.io.remaining_budget.is_newly_exhausted(self.spend) {
-            self.send_message(DriverMessage::Overspent(self.io.key, self.spend));
+            self.send_message(DriverMessage::Activity(self.io.key, AgentActivity::Overspent { spend: self.spend }));
         }
         self.report_result_change();
         // A slow display misses updates; the run does not wait for it.
@@ -358,8 +359,8 @@ impl AgentListener {
     fn report_handshake_change(&mut self) {
         let (key, is_opening) = (self.io.key, self.io.reader.parser().is_opening_session());
         match (self.is_handshake_reported, is_opening) {
-            (false, true) => self.send_message(DriverMessage::HandshakeStarted(key)),
-            (true, false) => self.send_message(DriverMessage::HandshakeDone(key)),
+            (false, true) => self.send_message(DriverMessage::Activity(key, AgentActivity::HandshakeStarted)),
+            (true, false) => self.send_message(DriverMessage::Activity(key, AgentActivity::HandshakeDone)),
             (false, false) | (true, true) => {}
         }
         self.is_handshake_reported = is_opening;
@@ -368,8 +369,8 @@ impl AgentListener {
     fn report_repeating_change(&mut self) {
         let key = self.io.key;
         match (self.is_repeating_reported, self.failures.is_repeating()) {
-            (false, true) => self.send_message(DriverMessage::Repeating(key)),
-            (true, false) => self.send_message(DriverMessage::RepeatingEnded(key)),
+            (false, true) => self.send_message(DriverMessage::Activity(key, AgentActivity::RepeatingStarted)),
+            (true, false) => self.send_message(DriverMessage::Activity(key, AgentActivity::RepeatingEnded)),
             (false, false) | (true, true) => {}
         }
         self.is_repeating_reported = self.failures.is_repeating();
@@ -392,11 +393,11 @@ impl AgentListener {
     fn report_result_change(&mut self) {
         if self.reported_result == ResultStatus::Seen && self.has_new_output {
             self.reported_result = ResultStatus::Awaited;
-            self.send_message(DriverMessage::OutputResumed(self.io.key));
+            self.send_message(DriverMessage::Activity(self.io.key, AgentActivity::OutputResumed));
         }
         if self.reported_result == ResultStatus::Awaited && self.result == ResultStatus::Seen {
             self.reported_result = ResultStatus::Seen;
-            self.send_message(DriverMessage::ResultSeen(self.io.key));
+            self.send_message(DriverMessage::Activity(self.io.key, AgentActivity::ResultSeen));
         }
         self.has_new_output = false;
     }

@@ -1,9 +1,9 @@
-//! An agent of a run, as it is stored with the run.
+//! An agent of a run, as it is stored with the run: by names instead of values, because values may be secrets.
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::run_plan::AgentChoice;
+use super::agent_choice::AgentChoice;
 use ralph_agents as agent;
 use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides, UnknownAgent};
 
@@ -12,18 +12,18 @@ pub struct StoredAgent {
     /// The name in the configuration.
     #[serde(rename = "agent")]
     pub name: String,
-    adapter: String,
+    pub adapter: String,
     /// The names of its environment variables. Their values are not stored, because they may be secrets.
     pub env: Vec<String>,
-    cli: Option<String>,
-    args: Option<Vec<String>>,
-    output_format: Option<OutputFormat>,
-    response_filter: Option<String>,
-    display_filter: Option<String>,
-    model: Option<String>,
+    pub cli: Option<String>,
+    pub args: Option<Vec<String>>,
+    pub output_format: Option<OutputFormat>,
+    pub response_filter: Option<String>,
+    pub display_filter: Option<String>,
+    pub model: Option<String>,
     #[serde(default)]
-    permission: Option<PermissionLevel>,
-    extra_args: Vec<String>,
+    pub permission: Option<PermissionLevel>,
+    pub extra_args: Vec<String>,
 }
 
 impl StoredAgent {
@@ -46,20 +46,20 @@ impl StoredAgent {
     }
 
     /// Restores the agent. `env` has the values of its variables.
-    pub fn into_choice(self, env: Vec<(String, String)>) -> Result<AgentChoice, UnknownAgent> {
+    pub fn to_choice(&self, env: Vec<(String, String)>) -> Result<AgentChoice, UnknownAgent> {
         Ok(AgentChoice {
-            name: self.name,
+            name: self.name.clone(),
             adapter: agent::find_agent(&self.adapter)?,
             overrides: PresetOverrides {
-                cli: self.cli,
-                args: self.args,
+                cli: self.cli.clone(),
+                args: self.args.clone(),
                 output_format: self.output_format,
-                response_filter: self.response_filter,
-                display_filter: self.display_filter,
+                response_filter: self.response_filter.clone(),
+                display_filter: self.display_filter.clone(),
             },
-            model: self.model,
+            model: self.model.clone(),
             permission: self.permission,
-            extra_args: self.extra_args,
+            extra_args: self.extra_args.clone(),
             env,
         })
     }

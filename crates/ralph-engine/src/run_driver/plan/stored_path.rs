@@ -28,24 +28,24 @@ impl StoredPath {
     }
 }
 
-pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+pub(in crate::run_driver) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     StoredPath::from_path(path).serialize(to)
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+pub(in crate::run_driver) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
     StoredPath::deserialize(from).map(StoredPath::into_path)
 }
 
 /// The same for an optional path.
-pub(super) mod optional {
+pub(in crate::run_driver) mod optional {
     use super::{Deserialize, Deserializer, PathBuf, Serialize, Serializer, StoredPath};
 
     #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
-    pub(in super::super) fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::run_driver) fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
         path.as_deref().map(StoredPath::from_path).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    pub(in crate::run_driver) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<StoredPath>::deserialize(from)?.map(StoredPath::into_path))
     }
 }

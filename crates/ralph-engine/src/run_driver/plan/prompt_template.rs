@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::prompt_variables::{ExpandedPrompt, expand_variables};
 use serde::{Deserialize, Serialize};
 
-use super::run_plan::read_bounded_prompt;
+use super::prompt_source::read_bounded_prompt;
 use super::stored_path;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,12 +10,12 @@ const USAGE_FILE_NAME: &str = "usage.json";
 
 const MAX_USAGE_FILE_BYTES: u64 = 1 << 20;
 
-pub(super) fn path_in_run_folder(folder: &Path) -> PathBuf {
+pub(in crate::run_driver) fn path_in_run_folder(folder: &Path) -> PathBuf {
     folder.join(USAGE_FILE_NAME)
 }
 
 /// Removes the file of an earlier attempt, and creates its folder if that is missing.
-pub(super) fn remove_stale(path: &Path) -> io::Result<()> {
+pub(in crate::run_driver) fn remove_stale(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         private_files::ensure_folder(folder)?;
     }
@@ -26,7 +26,7 @@ pub(super) fn remove_stale(path: &Path) -> io::Result<()> {
 }
 
 /// Reads and removes the file. Returns nothing if it is missing, as after an agent that was stopped.
-pub(super) fn take_contents(path: &Path) -> io::Result<Vec<u8>> {
+pub(in crate::run_driver) fn take_contents(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     match private_files::open_regular_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(text),

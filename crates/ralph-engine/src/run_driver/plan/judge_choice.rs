@@ -4,7 +4,7 @@ use std::time::Duration;
 use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy};
 use serde::{Deserialize, Serialize};
 
-use super::run_plan::AgentChoice;
+use super::agent_choice::AgentChoice;
 use super::stored_agent::StoredAgent;
 use crate::verify::{AgentJudge, ClaimJudge, JudgeConnection};
 
@@ -87,18 +87,20 @@ impl StoredJudge {
     }
 
     /// Restores the judge. `restore_agent` restores a stored agent.
-    pub fn into_choice<E>(
-        self,
-        restore_agent: impl FnOnce(StoredAgent) -> Result<AgentChoice, E>,
+    pub fn to_choice<E>(
+        &self,
+        restore_agent: impl FnOnce(&StoredAgent) -> Result<AgentChoice, E>,
     ) -> Result<JudgeChoice, E> {
         Ok(JudgeChoice {
-            provider: match self.provider {
-                StoredJudgeProvider::Agent(agent) => JudgeProvider::Agent(Box::new(restore_agent(*agent)?)),
-                StoredJudgeProvider::Api { endpoint, model } => JudgeProvider::Api { endpoint, model },
+            provider: match &self.provider {
+                StoredJudgeProvider::Agent(agent) => JudgeProvider::Agent(Box::new(restore_agent(agent)?)),
+                StoredJudgeProvider::Api { endpoint, model } => {
+                    JudgeProvider::Api { endpoint: endpoint.clone(), model: model.clone() }
+                }
             },
             on_error: self.on_error,
             timeout: Duration::from_millis(self.timeout_ms),
-            base_commit: self.base,
+            base_commit: self.base.clone(),
         })
     }
 }

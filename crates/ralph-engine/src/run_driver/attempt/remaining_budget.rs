@@ -3,7 +3,7 @@ use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, BudgetUsage, BudgetView, ScopedBudget};
 use ralph_core::policy::Policy;
 
-use super::cost_ledger::CostAccount;
+use crate::run_driver::cost_ledger::CostAccount;
 
 #[derive(Debug, Clone)]
 pub struct RemainingBudget {

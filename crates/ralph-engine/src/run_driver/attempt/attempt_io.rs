@@ -35,7 +35,7 @@ pub struct AttemptIo {
 
 impl AttemptIo {
     /// Removes the usage file of an earlier attempt. If that fails, no usage is read.
-    pub(super) fn clear_stale_usage_file(&mut self) {
+    pub(in crate::run_driver) fn clear_stale_usage_file(&mut self) {
         let Some(path) = &self.usage_file else { return };
         if let Err(error) = usage_file::remove_stale(path) {
             let text = format!("cannot use the usage file {}: {error}", path.display());
@@ -57,7 +57,7 @@ pub struct SessionRequest {
 
 impl SessionRequest {
     /// Returns the session id to assume if the agent did not report one.
-    pub(super) fn into_assumed_id(self) -> Option<String> {
+    pub(in crate::run_driver) fn into_assumed_id(self) -> Option<String> {
         match self.session_mode {
             SessionSupport::CallerAssignedId => self.resume_id.or(self.new_id),
             SessionSupport::AgentAssignedId | SessionSupport::Unsupported => None,

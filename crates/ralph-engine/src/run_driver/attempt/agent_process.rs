@@ -1,4 +1,5 @@
-//! One attempt: starts the agent, writes the prompt to it, reads its output, and reports when all its processes have exited.
+//! The process of one attempt: starts the agent, writes the prompt to it, reads its output, and reports when all its
+//! processes have exited.
 use ralph_core::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, RetryAdvice, SessionResumability,
 };
@@ -7,14 +8,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::agent_listener::AgentListener;
 use super::attempt_io::AttemptIo;
-use super::run_plan::AgentJob;
+use crate::run_driver::plan::agent_choice::AgentJob;
 use ralph_process::{JobCommand, JobExit, JobInput, Keeper, SpawnError, pump_job};
 use ralph_util::failpoints::{self, FailPoint};
 
 const BYTES_PER_MEGABYTE: u64 = 1 << 20;
 
-/// Runs one attempt to its end.
-pub async fn run_attempt(
+/// Runs the agent's process to its end.
+pub(in crate::run_driver) async fn run_agent_process(
     keeper: Keeper,
     job: AgentJob,
     mut io: AttemptIo,
@@ -40,8 +41,7 @@ pub async fn run_attempt(
 }
 
 /// Returns the report of an agent that did not start.
-#[must_use]
-pub fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
+pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
     AttemptReport {
         ending: AttemptEnding::NotStarted { why: reason, hope: advice },
         stream: OutputParseStatus::NotUnderstood,

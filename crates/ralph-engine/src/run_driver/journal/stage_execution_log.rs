@@ -6,11 +6,11 @@ use ralph_core::event::UnixMillis;
 use ralph_core::execution_log::{ExecutionLogStage, ExecutionRecordBuilder};
 use ralph_core::fact::Fact;
 
-use super::run_plan::RunPlan;
 use super::run_record::format_timestamp;
 use crate::execution_log::ExecutionLog;
+use crate::run_driver::plan::run_plan::RunPlan;
 
-pub(super) struct StageExecutionLog {
+pub(in crate::run_driver) struct StageExecutionLog {
     run_id: String,
     record_writer: ExecutionRecordBuilder,
     log: ExecutionLog,
@@ -27,24 +27,24 @@ enum LogFailure {
 
 impl StageExecutionLog {
     /// Returns the log of a run, if it is a stage.
-    pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
-        let stage = plan.stage.as_ref().map(|stage| ExecutionLogStage {
+    pub(in crate::run_driver) fn for_plan(plan: &RunPlan) -> Option<Self> {
+        let stage = plan.spec.stage.as_ref().map(|stage| ExecutionLogStage {
             task: stage.task.clone(),
             role: stage.role.to_string(),
-            run: plan.id.clone(),
-            max_iterations: plan.policy.max_iterations,
+            run: plan.context.id.clone(),
+            max_iterations: plan.spec.policy.max_iterations,
         })?;
         Some(Self {
-            run_id: plan.id.clone(),
+            run_id: plan.context.id.clone(),
             record_writer: ExecutionRecordBuilder::new(stage, format_timestamp),
-            log: ExecutionLog::new(&plan.project.session_logs_folder()),
+            log: ExecutionLog::new(&plan.context.project.session_logs_folder()),
             last_logged_iteration: 0,
             failure: LogFailure::None,
         })
     }
 
     /// Reads which iteration of the run is the last one in the log.
-    pub(super) fn load_last_logged(&mut self) {
+    pub(in crate::run_driver) fn load_last_logged(&mut self) {
         match self.log.last_iteration_of(&self.run_id) {
             Ok(last) => self.last_logged_iteration = last,
             Err(error) => {
@@ -55,7 +55,7 @@ impl StageExecutionLog {
         }
     }
 
-    pub(super) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
+    pub(in crate::run_driver) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
         let Some(record) = self.record_writer.observe_fact(at, fact) else { return };
         if record.ralph_iteration > self.last_logged_iteration {
             self.last_logged_iteration = record.ralph_iteration;
@@ -70,7 +70,7 @@ impl StageExecutionLog {
     }
 
     /// Returns, once, why the log is incomplete.
-    pub(super) fn take_warning(&mut self) -> Option<String> {
+    pub(in crate::run_driver) fn take_warning(&mut self) -> Option<String> {
         if let LogFailure::None | LogFailure::Reported = self.failure {
             return None;
         }

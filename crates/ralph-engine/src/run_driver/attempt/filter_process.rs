@@ -20,7 +20,7 @@ const MAX_STDERR_BYTES: u64 = 4_096;
 
 /// A message from a filter.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FilterAnswer {
+pub(in crate::run_driver) enum FilterAnswer {
     /// The answers for the next lines.
     Lines(Vec<FilterOutput>),
     /// The filter was stopped for this reason; no further line is answered.
@@ -28,7 +28,7 @@ pub(super) enum FilterAnswer {
 }
 
 /// A running filter. Dropping it ends the process.
-pub(super) struct FilterProcess {
+pub(in crate::run_driver) struct FilterProcess {
     /// `None` when no more lines follow.
     lines: Option<UnboundedSender<Vec<u8>>>,
     answers: UnboundedReceiver<FilterAnswer>,
@@ -36,7 +36,7 @@ pub(super) struct FilterProcess {
 
 impl FilterProcess {
     /// Starts the filter. If it cannot start, its first answer says so.
-    pub(super) fn start(keeper: Keeper, run_id: &str, expression: &str) -> Self {
+    pub(in crate::run_driver) fn start(keeper: Keeper, run_id: &str, expression: &str) -> Self {
         let (lines, requests) = unbounded_channel();
         let (answer, answers) = unbounded_channel();
         let spec = filter_job_spec(run_id, expression);
@@ -56,7 +56,7 @@ impl FilterProcess {
     }
 
     /// Sends whole lines to the filter.
-    pub(super) fn send_lines(&self, lines: Vec<u8>) {
+    pub(in crate::run_driver) fn send_lines(&self, lines: Vec<u8>) {
         if let Some(sender) = self.lines.as_ref().filter(|_| !lines.is_empty()) {
             // A filter that broke has reported that in an answer.
             let _ = sender.send(lines);
@@ -64,12 +64,12 @@ impl FilterProcess {
     }
 
     /// Closes the input: no more lines follow.
-    pub(super) fn close_input(&mut self) {
+    pub(in crate::run_driver) fn close_input(&mut self) {
         self.lines = None;
     }
 
     /// Waits for the next answer; `None` when there will be none.
-    pub(super) async fn next_answer(&mut self) -> Option<FilterAnswer> {
+    pub(in crate::run_driver) async fn next_answer(&mut self) -> Option<FilterAnswer> {
         self.answers.recv().await
     }
 }

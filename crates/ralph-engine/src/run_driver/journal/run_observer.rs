@@ -14,7 +14,8 @@ pub struct JournalPosition<'a> {
     pub at: UnixMillis,
 }
 
-pub trait RunObserver {
+/// `Send`, so that the future of a run can move between threads.
+pub trait RunObserver: Send {
     /// A fact has been stored.
     fn on_fact(&mut self, position: JournalPosition<'_>, fact: &Fact);
 

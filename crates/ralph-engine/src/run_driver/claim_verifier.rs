@@ -1,0 +1,150 @@
+//! Verifies the claims of a run: prepares the baseline and the seal, and collects the evidence for a claim. The rules decide
+//! what follows from it.
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use ralph_core::event::AttemptKey;
+use ralph_core::evidence::Evidence;
+use ralph_core::policy::BaselineMode;
+use ralph_core::receipt::WorkTreeSnapshot;
+use ralph_core::seal::Seal;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::attempt::attempt_runner::attempt_log_name;
+use super::journal::verified_snapshot::{describe_missing_snapshot, take_snapshot_blocking};
+use super::plan::judge_choice::JudgeChoice;
+use super::plan::run_plan::RunPlan;
+use crate::verify::{
+    CheckCache, CheckContext, ClaimRequirements, SealMonitor, SubmittedClaim, VerificationControl,
+    VerificationPreparation,
+};
+use ralph_agents::replay_output::read_output_claim;
+use ralph_process::{JobCommand, Keeper, LogBudget};
+use ralph_util::failpoints::{self, FailPoint};
+
+/// Verifies one claim after the other. Checks that accepted unchanged files earlier in the run are not repeated.
+pub struct ClaimVerifier {
+    plan: Arc<RunPlan>,
+    keeper: Keeper,
+    log_budget: LogBudget,
+    cache: CheckCache,
+}
+
+/// A claim to verify.
+pub struct ClaimRequest {
+    pub key: AttemptKey,
+    /// From 1; higher if an earlier round was interrupted.
+    pub round: u32,
+    /// The files that must not have changed. Runs of old versions have no seal.
+    pub seal: Option<Seal>,
+    /// The number of the agent that made the claim.
+    pub agent: u32,
+    /// The agent's final message; if it is unknown, it is read again from the log.
+    pub final_text: Option<String>,
+}
+
+/// The evidence for or against a claim.
+pub struct VerifiedClaim {
+    pub evidence: Evidence,
+    /// The work tree that the checks verified, if it could be read.
+    pub snapshot: Option<WorkTreeSnapshot>,
+    pub warning: Option<String>,
+}
+
+impl ClaimVerifier {
+    #[must_use]
+    pub fn new(plan: Arc<RunPlan>, keeper: Keeper, log_budget: LogBudget) -> Self {
+        Self { plan, keeper, log_budget, cache: CheckCache::default() }
+    }
+
+    /// Runs the external checks once, and seals afterwards, so that their output does not count as a change by the agent.
+    pub fn prepare(
+        &self,
+        round: u32,
+        baseline: BaselineMode,
+        commands: UnboundedReceiver<JobCommand>,
+    ) -> impl Future<Output = VerificationPreparation> + Send + use<> {
+        let context = self.check_context(round_log_name("baseline".to_owned(), round), SubmittedClaim::default());
+        let requirements = self.requirements();
+        async move {
+            failpoints::reach_fail_point(FailPoint::PrepareStarted);
+            requirements.prepare(context, baseline, commands).await
+        }
+    }
+
+    /// Verifies a claim. Commands stop or pause the checks.
+    pub fn verify(
+        &self,
+        request: ClaimRequest,
+        commands: UnboundedReceiver<JobCommand>,
+    ) -> impl Future<Output = VerifiedClaim> + Send + use<> {
+        let log_prefix = round_log_name(attempt_log_name(request.key), request.round);
+        let seal = request.seal.clone();
+        let context = self.check_context(log_prefix, self.build_claim(request));
+        let requirements = self.requirements();
+        let root = self.plan.context.project.root.clone();
+        let isolation = self.plan.spec.acceptance.isolation;
+        async move {
+            failpoints::reach_fail_point(FailPoint::VerifyStarted);
+            let control = &mut VerificationControl::new(commands);
+            let unbroken = match requirements.verify_seal(seal, control).await {
+                Ok(unbroken) => unbroken,
+                Err(broken) => return VerifiedClaim { evidence: broken, snapshot: None, warning: None },
+            };
+            let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
+            let warning = taken.as_ref().err().map(|error| describe_missing_snapshot(error));
+            let evidence = unbroken.verify_claim(context, control).await;
+            VerifiedClaim { evidence, snapshot: taken.ok(), warning }
+        }
+    }
+
+    fn build_claim(&self, request: ClaimRequest) -> SubmittedClaim {
+        let ClaimRequest { key, agent, final_text, .. } = request;
+        let output = self.plan.context.run_folder().join(format!("{}.ndjson", attempt_log_name(key)));
+        let report = final_text.unwrap_or_else(|| self.reread_final_text(agent, &output));
+        SubmittedClaim { promise: self.plan.spec.claim_rules.promise.as_str().to_owned(), report, output_file: output }
+    }
+
+    /// Reads the final message from the log; empty if the log cannot be read, which proves nothing.
+    fn reread_final_text(&self, agent: u32, output: &Path) -> String {
+        let rules = self.plan.spec.claim_rules.clone();
+        let reading = File::open(output).and_then(|mut file| {
+            read_output_claim(self.plan.context.agent_at(agent).output_format(), rules, "", &mut file)
+        });
+        reading.map(|reading| reading.final_text).unwrap_or_default()
+    }
+
+    fn check_context(&self, name: String, claim: SubmittedClaim) -> CheckContext {
+        CheckContext {
+            keeper: self.keeper.clone(),
+            environment: self.plan.context.check_environment(),
+            cache: self.cache.clone(),
+            seal_monitor: SealMonitor::default(),
+            log_folder: self.plan.context.run_folder(),
+            log_prefix: name,
+            log_budget: self.log_budget.clone(),
+            plugin_folder: self.plan.context.project.verifiers_folder(),
+            claim,
+            judge: self.plan.context.judge.as_ref().map(JudgeChoice::to_judge),
+        }
+    }
+
+    fn requirements(&self) -> ClaimRequirements {
+        ClaimRequirements {
+            criteria: self.plan.spec.criteria.clone(),
+            acceptance: self.plan.spec.acceptance.clone(),
+            duty: self.plan.spec.policy.duty,
+            task_base: self.plan.context.own_worktree.as_ref().map(|assigned| assigned.worktree.base.clone()),
+            sealer: self.plan.build_sealer(),
+        }
+    }
+}
+
+/// Returns the common prefix of the checks' log file names. Later rounds do not overwrite the logs of earlier ones.
+fn round_log_name(name: String, round: u32) -> String {
+    match round {
+        1 => name,
+        round => format!("{name}-round-{round}"),
+    }
+}

@@ -1,8 +1,8 @@
-//! Facts profile an agent that are not needed to start or parse it: how to install it, how to log in, and known
+//! Facts about an agent that are not needed to start or parse it: how to install it, how to log in, and known
 //! problems of its versions.
 use crate::launch::preflight::LaunchEnvironment;
 
-/// Static facts profile an agent.
+/// Static facts about an agent.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentProfile {
     /// The npm package that contains it, if any.
@@ -30,7 +30,7 @@ pub struct DiagnosticContext<'a> {
     pub has_path: &'a dyn Fn(&str) -> bool,
 }
 
-/// Something that the user should know profile an agent on this machine.
+/// Something that the user should know about an agent on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentAdvisory {
     pub severity: AdvisorySeverity,

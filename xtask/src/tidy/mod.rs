@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_longer_word_does_not_match() {
-        assert!(contains_word("a Signal::KILL", "Signal::") && !contains_word("PoliteSignal::Term", "Signal::"));
+        assert!(contains_word("a Signal::KILL", "Signal::") && !contains_word("GracefulSignal::Term", "Signal::"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
     fn only_ralph_process_uses_signals() {
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(Signal::KILL)"), ["signals"]);
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
-        assert!(broken_rules("crates/ralph-agents/src/x.rs", "PoliteSignal::Term").is_empty());
+        assert!(broken_rules("crates/ralph-agents/src/x.rs", "GracefulSignal::Term").is_empty());
         assert!(broken_rules("crates/ralph-process/src/processes/process_tree.rs", "Signal::KILL").is_empty());
         assert!(broken_rules("crates/ralph-engine/src/run_driver/control_input.rs", "libc::SIGTSTP").is_empty());
     }

@@ -1,4 +1,4 @@
-//! Cline: how it is started in headless mode. Its output is parsed in [`stream`]. Cline cannot resume without a
+//! Cline: how it is started in headless mode, and how its output is parsed. Cline cannot resume without a
 //! terminal, and it starts a daemon outside of its process group that survives it.
 mod launch;
 mod legacy_records;

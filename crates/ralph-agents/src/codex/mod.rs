@@ -1,4 +1,4 @@
-//! Codex: how `codex exec` is started. Its output is parsed in [`stream`].
+//! Codex: how `codex exec` is started, how its output is parsed, how its hooks are answered and installed.
 mod hook_trust;
 mod hooks;
 mod install;

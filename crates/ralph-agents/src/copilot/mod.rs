@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI: how it is started in headless mode. Its output is parsed in [`stream`].
+//! GitHub Copilot CLI: how it is started, how its output is parsed, how its hooks are answered and installed.
 mod hooks;
 mod install;
 mod launch;

@@ -1,5 +1,5 @@
 //! The built-in scripted agent: ralph's own binary acts as an agent, so that ralph can be tried without an account. It
-//! prints Claude's format. This file only describes how to invocation it; the `demo-agent` command implements it.
+//! prints Claude's format. This file only describes how to start it; the `demo-agent` command implements it.
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::PermissionGrants;
 use crate::profile::AgentProfile;

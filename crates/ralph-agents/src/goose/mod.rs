@@ -1,4 +1,4 @@
-//! goose: how `goose run` is started. Its output is parsed in [`stream`].
+//! goose: how `goose run` is started, and how its output is parsed.
 mod launch;
 mod stream;
 

@@ -235,3 +235,12 @@ fn a_recorded_answer_is_the_final_text_and_occurs_once() {
     assert_eq!(text_of("cline/mid-term"), "", "the run was aborted");
     assert_eq!(text_of("copilot/autopilot"), "Still working on it, not done yet.");
 }
+
+#[test]
+fn every_folder_of_recordings_is_read() {
+    let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts")).unwrap();
+    for folder in folders {
+        let name = folder.unwrap().file_name().into_string().unwrap();
+        assert!(RECORDING_FOLDERS.iter().any(|(known, ..)| *known == name), "{name} is not in RECORDING_FOLDERS");
+    }
+}

@@ -198,9 +198,7 @@ impl From<EngineError> for AppError {
             EngineError::Store(error) => return error.into(),
             EngineError::Lock(error) => return error.into(),
             EngineError::RunSpec { .. } => ErrorKind::Preflight,
-            EngineError::Notes { .. } | EngineError::Folder { .. } | EngineError::Workspace { .. } => {
-                ErrorKind::StateUnusable
-            }
+            EngineError::Notes { .. } | EngineError::Folder { .. } => ErrorKind::StateUnusable,
             EngineError::Signals { .. } => ErrorKind::Internal,
         };
         Self::from_origin(kind, ErrorOrigin::Engine(error))

@@ -203,7 +203,8 @@ impl EventKind {
 pub enum LoopTimer {
     /// The iteration has taken too long.
     Iteration { key: AttemptKey },
-    /// The agent has printed nothing for too long. The driver restarts this timer on every output.
+    /// The agent has printed nothing for too long. The driver reports how long it has been quiet, and the rules extend the
+    /// timer.
     Silence { key: AttemptKey },
     /// The agent is still running after its final record.
     AfterResult { key: AttemptKey },

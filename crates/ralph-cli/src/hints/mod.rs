@@ -192,7 +192,6 @@ fn for_engine_error(error: &EngineError) -> Option<String> {
     match error {
         EngineError::Notes { .. } => Some("make the notes folder writable".to_owned()),
         EngineError::Folder { path, source } => Some(unusable_path_hint(path, source)),
-        EngineError::Workspace { .. } => Some("the agent removed it; git may still have the files".to_owned()),
         EngineError::Store(_) | EngineError::Lock(_) | EngineError::RunSpec { .. } | EngineError::Signals { .. } => {
             None
         }

@@ -96,11 +96,14 @@ impl Project {
         self.state_of(&self.root())
     }
 
-    /// Returns the state folder of the project that contains a folder.
+    /// Returns the state folder of the project that contains a folder. If that was removed, the only state that there is.
     pub fn state_of(&self, folder: &Path) -> PathBuf {
         let user_state = self.home().join(".local/state/ralph").canonicalize();
         let user_state = user_state.unwrap_or_else(|_| self.home().join(".local/state/ralph"));
-        ralph_engine::project::Project::find_with_user_state(folder, &user_state).unwrap().state_folder()
+        match ralph_engine::project::Project::find_with_user_state(folder, &user_state) {
+            Ok(project) => project.state_folder(),
+            Err(_) => fs::read_dir(user_state.join("projects")).unwrap().next().unwrap().unwrap().path(),
+        }
     }
 
     /// Returns one line for every start of the scripted agent.

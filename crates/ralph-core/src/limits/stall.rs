@@ -56,7 +56,7 @@ impl StallCounter {
     }
 }
 
-/// Returns the names of the unmet criteria of a check. For a pipeline, these are the failed stages.
+/// Returns the names of the unmet criteria of a check. For a staged check, these are the failed stages.
 fn unmet_criteria(check: &CheckEvidence) -> Vec<String> {
     let name = || check.name.as_deref().unwrap_or(&check.command);
     match check.verdict {

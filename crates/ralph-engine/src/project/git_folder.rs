@@ -35,5 +35,6 @@ pub(super) fn home_of_task_worktree(root: &Path) -> Option<PathBuf> {
     }
     let pointer = find_git_folder(root).join(HOME_POINTER_FILE);
     let home = PathBuf::from(OsString::from_vec(std::fs::read(pointer).ok()?));
-    (home.is_absolute() && home.is_dir()).then_some(home)
+    // The home itself may not exist yet; its folder does, unless the project was moved.
+    (home.is_absolute() && home.parent().is_some_and(Path::is_dir)).then_some(home)
 }

@@ -68,7 +68,7 @@ impl ProcessDriver<'_> {
         let prepare = async { effects.prepare_starts(decided.effects()) };
         let (first, ()) = tokio::join!(self.runner.record(decided), prepare);
         let recorded = if is_manual_start { first } else { self.retry_while_busy(first, decided).await };
-        recorded.map_err(|error| self.store_failure(error))
+        recorded.map_err(EngineError::from)
     }
 
     /// Records a step again while the database is busy.
@@ -114,15 +114,9 @@ impl ProcessDriver<'_> {
                 }
                 (scope, _) => self.store.usage_of_other_runs(&self.plan.context.id, scope).await,
             };
-            others.push(used.map_err(|error| self.store_failure(error))?);
+            others.push(used?);
         }
         Ok(others)
-    }
-
-    /// Returns the error to report. The state is inside the work tree; if that was removed, it is the cause.
-    fn store_failure(&self, error: StoreError) -> EngineError {
-        let root = &self.plan.context.project.root;
-        if root.is_dir() { EngineError::Store(error) } else { EngineError::Workspace { root: root.clone() } }
     }
 
     fn perform_effect(&mut self, effect: Effect) {

@@ -49,8 +49,6 @@ pub enum EngineError {
     Folder { path: PathBuf, source: io::Error },
     #[error("cannot create the notes file {}", path.display())]
     Notes { path: PathBuf, source: io::Error },
-    #[error("the workspace {} was removed, and with it the record of the run", root.display())]
-    Workspace { root: PathBuf },
     #[error("cannot receive signals")]
     Signals { source: io::Error },
 }
@@ -83,7 +81,7 @@ pub struct ResumedRun {
     pub changes: Vec<String>,
 }
 
-/// Runs a loop to its outcome. After an error the store is left unchanged.
+/// Runs a loop to its outcome. After an error, the steps that were stored before it remain.
 pub async fn run_loop(
     plan: RunPlan,
     start_mode: StartMode,

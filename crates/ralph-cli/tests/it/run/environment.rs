@@ -241,7 +241,8 @@ fn is_completed(project: &Project) {
 #[test]
 fn an_agent_that_removes_the_state_ends_the_run_instead_of_completing_it() {
     let project = Project::new();
-    let call = project.run_shell("cat > /dev/null; git clean -fdxq; echo '<promise>COMPLETE</promise>'");
+    let state = project.state().display().to_string();
+    let call = project.run_shell(&format!("cat > /dev/null; rm -rf {state}; echo '<promise>COMPLETE</promise>'"));
     let answer = call.args(["--check", "true"]).output().expect(10);
     assert!(answer.stderr.contains("was removed or replaced"), "{}", answer.stderr);
     assert!(!answer.stdout.contains("completed"), "{}", answer.stdout);

@@ -113,7 +113,7 @@ fn a_run_can_work_in_its_own_tree_and_be_landed() {
     let name = tree.file_name().unwrap().to_str().unwrap().to_owned();
     let there = fs::read_to_string(tree.join("note")).unwrap();
     assert_eq!(there.trim(), tree.to_str().unwrap(), "the agent works there");
-    assert!(tree.starts_with(project.home().canonicalize().unwrap().join(".local/state/ralph/trees")));
+    assert!(tree.starts_with(project.state().join("trees")), "{}", tree.display());
     let root = project.root();
     let after: Vec<String> = repository_state(&project);
     assert_eq!(after.iter().filter(|line| !line.contains("ralph/run-")).count(), before.len() - 1);

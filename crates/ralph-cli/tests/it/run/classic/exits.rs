@@ -188,7 +188,7 @@ fn the_agent_works_in_the_project_s_root_from_any_folder() {
 #[test]
 fn a_git_command_of_ralph_s_own_that_fails_is_exit_code_5() {
     let project = project();
-    run(&project, &["build", "--check", "true"], &["complete"]).output().expect(0);
+    project.run(&["complete"]).args(["--check", "true"]).output().expect(0);
     let folder = project.outside("bin");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("git"), "#!/bin/sh\necho 'fatal: the index is broken' >&2\nexit 128\n").unwrap();

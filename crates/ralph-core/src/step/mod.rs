@@ -20,6 +20,9 @@ mod budget_tests;
 mod command_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod contradiction_tests;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod failure_tests;
 #[cfg(test)]
 mod preparing_tests;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph_core::attempt::{AttemptReport, ModelSpend, RetryAdvice};
 use ralph_core::budget::BudgetUsage;
-use ralph_core::claim::{ClaimFinder, PromiseNonce};
+use ralph_core::claim::{ClaimFinder, ClaimReading, PromiseNonce};
 use ralph_core::event::AttemptKey;
 use ralph_core::loop_state::AgentSession;
 use ralph_core::policy::BaselineMode;
@@ -76,7 +76,7 @@ pub(super) struct EffectRunner {
     /// The number of the iteration and the notes at its start.
     iteration_notes: (u32, String),
     /// The agent's final message in that attempt.
-    last_final_text: Option<(AttemptKey, String)>,
+    last_reading: Option<(AttemptKey, ClaimReading)>,
 }
 
 /// One start of an agent.
@@ -141,7 +141,7 @@ impl EffectRunner {
             snapshots,
             tree_before: None,
             iteration_notes: (0, String::new()),
-            last_final_text: None,
+            last_reading: None,
         }
     }
 
@@ -348,28 +348,28 @@ impl EffectRunner {
         let _ = self.messages.send(DriverMessage::AttemptEnded(key, report));
     }
 
-    /// Remembers the agent's final message: it may be a claim that is verified.
-    pub(super) fn remember_final_text(&mut self, key: AttemptKey, report: &AttemptReport) {
-        self.last_final_text = Some((key, report.reading.final_text.clone()));
+    /// Remembers what the agent said last: it may be a claim that is verified.
+    pub(super) fn remember_reading(&mut self, key: AttemptKey, report: &AttemptReport) {
+        self.last_reading = Some((key, report.reading.clone()));
     }
 
     /// Returns the agent's claim. A resumed run reads it again from the log.
     fn build_claim(&self, key: AttemptKey) -> SubmittedClaim {
         let name = format!("{}.ndjson", attempt_log_name(key));
         let output = self.plan.project.run_folder(&self.plan.id).join(name);
-        let report = match &self.last_final_text {
-            Some((attempt, report)) if *attempt == key => report.clone(),
-            Some(_) | None => self.reread_final_text(&output),
+        let reading = match &self.last_reading {
+            Some((attempt, reading)) if *attempt == key => Some(reading.clone()),
+            Some(_) | None => self.reread_output(&output),
         };
-        SubmittedClaim { promise: self.plan.claim_rules.promise.as_str().to_owned(), report, output_file: output }
+        let promise = self.plan.claim_rules.promise.as_str().to_owned();
+        SubmittedClaim::from_reading(promise, reading, output)
     }
 
-    /// Reads the final message from the log; empty if the log cannot be read, which proves nothing.
-    fn reread_final_text(&self, output: &Path) -> String {
-        let rules = self.plan.claim_rules.clone();
-        let reading = File::open(output)
-            .and_then(|mut file| read_output_claim(self.current_agent().output_format(), rules, "", &mut file));
-        reading.map(|reading| reading.final_text).unwrap_or_default()
+    /// Reads the final message from the log; `None` if the log cannot be read, which proves nothing.
+    fn reread_output(&self, output: &Path) -> Option<ClaimReading> {
+        let mut file = File::open(output).ok()?;
+        let format = self.current_agent().output_format();
+        read_output_claim(format, self.plan.claim_rules.clone(), "", &mut file).ok()
     }
 
     fn check_context(&self, name: String, claim: SubmittedClaim) -> CheckContext {

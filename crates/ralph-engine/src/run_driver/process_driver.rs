@@ -87,7 +87,7 @@ pub async fn run_loop(
     let (message_sender, messages) = mpsc::unbounded_channel();
     let (update_sender, display_updates) = mpsc::channel(32);
     let driver = ProcessDriver {
-        state: LoopState::new(plan.policy.clone()),
+        state: LoopState::new(plan.loop_policy()),
         record: RunRecord::for_plan(&plan),
         clock: Clock::start(),
         timers: TimerQueue::default(),
@@ -330,7 +330,7 @@ impl ProcessDriver<'_> {
             DriverMessage::Panicked(key, what) => self.apply_event(EventKind::Faulted { key, what }).await,
             DriverMessage::AttemptEnded(key, report) => {
                 failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
-                self.effects.remember_final_text(key, &report);
+                self.effects.remember_reading(key, &report);
                 if !self.effects.plan.project.root.is_dir() {
                     let root = self.effects.plan.project.root.display();
                     let what = format!("the agent removed the workspace {root}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ralph_core::claim::{ClaimRules, PromiseNonce};
 use ralph_core::criterion::Criterion;
 use ralph_core::event;
-use ralph_core::policy::{ContextMode, Policy};
+use ralph_core::policy::{ContextMode, ContradictionRule, Policy};
 use ralph_core::prompt::{self, AgentNotes, CompletionInstructions, PromptInput, PromptPlan};
 use ralph_core::prompt_variables::ExpandedPrompt;
 use ralph_core::task::{Role, StagePrompt, TaskGenerationPrompt};
@@ -266,6 +266,11 @@ pub struct PromptContext<'a> {
 }
 
 impl RunPlan {
+    /// Returns the policy of the loop. A contradiction only warns if a criterion can decide about the claim.
+    pub(super) fn loop_policy(&self) -> Policy {
+        Policy { contradictions: ContradictionRule::for_criteria(&self.criteria), ..self.policy.clone() }
+    }
+
     /// Checks whether the implementation plan exists, without which no iteration starts.
     #[must_use]
     pub fn check_plan_file(&self) -> event::PlanAvailability {

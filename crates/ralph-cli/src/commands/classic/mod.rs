@@ -6,7 +6,7 @@ mod preflight;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ralph_core::claim::Promise;
+use ralph_core::claim::{ContradictionSearch, Promise};
 use ralph_core::criterion::Criterion;
 use ralph_core::outcome::exit_code;
 use ralph_core::policy::{ExhaustionPolicy, Policy};
@@ -150,8 +150,14 @@ impl ClassicRequest<'_> {
             plan::ensure_run_criteria(settings, &request.checks)?;
         }
         let plan = build_default_plan(request, project)?;
+        let mut claim_rules = plan.claim_rules.clone();
+        if self.mode == ClassicMode::Plan {
+            // A plan lists open work.
+            claim_rules.contradictions = ContradictionSearch::Off;
+        }
         Ok(RunPlan {
             id,
+            claim_rules,
             kind: self.mode.as_str(),
             plan_file: (self.mode == ClassicMode::Build).then(|| plan.project.home.join("implementation_plan.md")),
             session_log: Some(session),

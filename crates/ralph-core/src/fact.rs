@@ -127,6 +127,9 @@ pub struct ClaimFact {
     pub accepted: bool,
     /// Where the claim was found, or why there is none.
     pub why: String,
+    /// A statement in the same message that work is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

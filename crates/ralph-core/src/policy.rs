@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, BudgetUsage, BudgetView, ScopedBudget};
+use crate::criterion::Criterion;
 use crate::event::LoopTimer;
 use crate::role_duty::RoleDuty;
 
@@ -16,6 +17,9 @@ pub struct Policy {
     pub max_retries: u32,
     pub timeouts: AttemptTimeouts,
     pub proof: ProofRequirement,
+    /// What a contradiction in the message of a claim means.
+    #[serde(default)]
+    pub contradictions: ContradictionRule,
     #[serde(default)]
     pub baseline: BaselineMode,
     pub context: ContextMode,
@@ -129,6 +133,25 @@ pub enum ProofRequirement {
     Checks,
 }
 
+/// What it means if the message that claims completion also says that work is open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContradictionRule {
+    /// The claim is rejected: nothing but the words of the agent would decide.
+    #[default]
+    Reject,
+    /// The claim is verified, and the contradiction is a warning.
+    Warn,
+}
+
+impl ContradictionRule {
+    /// Returns the rule for a run with these criteria: evidence outranks words.
+    #[must_use]
+    pub fn for_criteria(criteria: &[Criterion]) -> Self {
+        if criteria.iter().any(Criterion::can_decide) { Self::Warn } else { Self::Reject }
+    }
+}
+
 /// Whether the external checks run once before the first iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -180,6 +203,7 @@ impl Policy {
             max_retries: 3,
             timeouts: AttemptTimeouts::default(),
             proof: ProofRequirement::ClaimAlone,
+            contradictions: ContradictionRule::Reject,
             baseline: BaselineMode::Run,
             context: ContextMode::Fresh,
             nonce: NonceUse::Off,

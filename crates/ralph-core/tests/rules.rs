@@ -133,6 +133,23 @@ fn a_promise_before_something_that_was_not_read_is_not_the_last_word() {
 }
 
 // spec: S4
+// finding: N28
+#[test]
+fn a_later_turn_without_work_does_not_withdraw_the_claim_of_a_finished_turn() {
+    use TranscriptEvent::{NewPrompt, ToolUsed, TurnFinished};
+    let read = |events: &[TranscriptEvent<'_>]| is_claim(&read_with(rules(), events));
+    let claim = format!("All tests pass.\n\n{TAG}");
+    let wake_up = own(2, "The background command has ended. Nothing changed.");
+    assert!(read(&[own(1, &claim), TurnFinished, wake_up, TurnFinished]));
+    assert!(read(&[own(1, &claim), TurnFinished, wake_up, TurnFinished, own(3, "Idle."), TurnFinished]));
+    assert!(!read(&[own(1, &claim), wake_up, TurnFinished]), "the turn of the claim had not ended");
+    assert!(!read(&[own(1, &claim), TurnFinished, ToolUsed, wake_up, TurnFinished]), "work followed");
+    assert!(!read(&[own(1, &claim), TurnFinished, NewPrompt, wake_up, TurnFinished]), "another prompt followed");
+    assert!(!read(&[own(1, &claim), TurnFinished, own(2, "I take that back: the build is red."), TurnFinished]));
+    assert!(!read(&[own(1, &claim), TurnFinished, own(2, "<promise>BLOCKED</promise>"), TurnFinished]));
+}
+
+// spec: S4
 #[test]
 fn the_last_standalone_promise_wins() {
     let text = format!("{TAG}\n\nThe deploy was refused:\n\n<promise>BLOCKED</promise>");

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::claim::{ClaimRules, Promise};
+use ralph_core::claim::{ClaimReading, ClaimRules, Promise};
 use ralph_core::criterion::ExternalCheck;
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, LifecycleEvent, PlanAvailability, UnixMillis, WorkEvent};
@@ -63,7 +63,7 @@ struct HandDriver<'a> {
     attempts: AttemptRunner,
     verifier: ClaimVerifier,
     plan: Arc<RunPlan>,
-    final_text: Option<String>,
+    reading: Option<ClaimReading>,
 }
 
 impl HandDriver<'_> {
@@ -89,12 +89,12 @@ impl HandDriver<'_> {
                 let (key, spent) = (start.key, self.runner.state().spent);
                 let budget = RemainingBudget::new(&self.plan.spec.policy, spent, &[], None);
                 let report = self.attempts.run(AttemptRequest { start, budget }, no_commands()).await;
-                self.final_text = Some(report.reading.final_text.clone());
+                self.reading = Some(report.reading.clone());
                 WorkEvent::AttemptEnded { key, report }
             }
             Effect::RunChecks { key, round } => {
-                let (seal, final_text) = (self.runner.seal().cloned(), self.final_text.take());
-                let request = ClaimRequest { key, round, seal, agent: 0, final_text };
+                let (seal, reading) = (self.runner.seal().cloned(), self.reading.take());
+                let request = ClaimRequest { key, round, seal, agent: 0, reading };
                 let VerifiedClaim { evidence, snapshot, warning } = self.verifier.verify(request, no_commands()).await;
                 assert_eq!(warning, None);
                 WorkEvent::Verified { key, evidence, snapshot }
@@ -128,7 +128,7 @@ async fn one_iteration_runs_without_the_process_driver(keeper: Keeper) {
         attempts: AttemptRunner::new(Arc::clone(&plan), keeper.clone(), log_budget.clone(), channels),
         verifier: ClaimVerifier::new(Arc::clone(&plan), keeper, log_budget),
         plan: Arc::clone(&plan),
-        final_text: None,
+        reading: None,
     };
     let started = LifecycleEvent::Started { opening: plan.opening(), orders: Vec::new() };
     driver.run(EventKind::Lifecycle(started)).await;

@@ -111,8 +111,11 @@ impl ClaudeStreamReader {
         for block in content_blocks(&record.message) {
             match json::as_name(block.kind) {
                 "text" if !record.is_nested => self.push_text(&record.message, block.text, out),
-                "tool_use" | "server_tool_use" | "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
+                "tool_use" | "server_tool_use" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
                     push_at_work_once(out);
+                }
+                "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
+                    out.push(AgentEvent::Thinking { text: String::new() });
                 }
                 "tool_use" | "server_tool_use" => out.push(tool_call_event(block)),
                 "thinking" if !record.is_nested => out.extend(thinking_event(block.thinking)),

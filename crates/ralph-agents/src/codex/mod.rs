@@ -5,7 +5,9 @@ mod install;
 mod launch;
 mod record;
 mod stream;
+mod text_transcript;
 
 pub(crate) use stream::stream_parser;
+pub(crate) use text_transcript::{SectionStart, TranscriptSections};
 
 pub(crate) use launch::CodexAgent;

@@ -12,13 +12,13 @@ pub enum AgentEvent {
     Started { session: Option<String>, model: Option<String> },
     /// Text of the agent. Events with the same message number belong to one message.
     Text { message: u64, text: String },
-    /// An excerpt of its private reasoning.
+    /// An excerpt of its private reasoning; empty when nothing is displayed.
     Thinking { text: String },
     /// A tool call: the tool's name and a one-line summary.
     ToolCall { name: String, detail: String },
     /// An excerpt of a tool's output, never all of it.
     ToolResult { ok: bool, excerpt: String },
-    /// The agent used a tool or reasoned. Replaces the detailed events when nothing is displayed.
+    /// The agent used a tool. Replaces the detailed events when nothing is displayed.
     AtWork,
     /// A record exceeded the size limit and was skipped. It may have contained agent text.
     Unread,

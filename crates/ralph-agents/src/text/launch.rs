@@ -1,6 +1,8 @@
-//! The adapter for any program that reads a prompt on stdin. Everything that it prints is agent text.
+//! The adapter for any program that reads a prompt on stdin. Everything that it prints is agent text, except for the
+//! sections of a transcript that are not messages of the agent.
 use memchr::memchr_iter;
 
+use crate::codex::{SectionStart, TranscriptSections};
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::PermissionGrants;
 use crate::profile::AgentProfile;
@@ -52,13 +54,68 @@ impl Agent for TextAgent {
     }
 }
 
-/// Treats the whole output as message 1.
-#[derive(Debug, Default)]
+/// Treats the whole output as one message. In a transcript, each section is a message of its own.
+#[derive(Debug)]
 pub(crate) struct PlainTextParser {
     /// The first bytes of a character that the next chunk completes, at most three.
     partial_char: Vec<u8>,
     newline_count: u64,
     has_open_line: bool,
+    message: u64,
+    sections: TranscriptSections,
+    section: SectionStart,
+}
+
+impl Default for PlainTextParser {
+    fn default() -> Self {
+        Self {
+            partial_char: Vec::new(),
+            newline_count: 0,
+            has_open_line: false,
+            message: 1,
+            sections: TranscriptSections::default(),
+            section: SectionStart::Message,
+        }
+    }
+}
+
+impl PlainTextParser {
+    fn push_text(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
+        let text = String::from_utf8_lossy(bytes);
+        // NUL is a valid character, but databases and C programs reject it.
+        let text = if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text };
+        let (mut section_start, mut line_start) = (0, 0);
+        for end in memchr_iter(b'\n', text.as_bytes()) {
+            self.sections.push_line_part(text.get(line_start..end).unwrap_or_default());
+            line_start = end + 1;
+            if let Some(next) = self.sections.end_line() {
+                self.push_section_text(text.get(section_start..line_start).unwrap_or_default(), out);
+                self.start_section(next, out);
+                section_start = line_start;
+            }
+        }
+        self.sections.push_line_part(text.get(line_start..).unwrap_or_default());
+        self.push_section_text(text.get(section_start..).unwrap_or_default(), out);
+    }
+
+    fn push_section_text(&self, text: &str, out: &mut Vec<AgentEvent>) {
+        if !text.is_empty() {
+            out.push(AgentEvent::Text { message: self.message, text: text.to_owned() });
+        }
+    }
+
+    fn start_section(&mut self, next: SectionStart, out: &mut Vec<AgentEvent>) {
+        self.end_section(out);
+        self.section = next;
+        self.message += 1;
+    }
+
+    /// The text of a section that is not a message does not count as the agent's words.
+    fn end_section(&self, out: &mut Vec<AgentEvent>) {
+        if self.section == SectionStart::Other {
+            out.push(AgentEvent::Prompted);
+        }
+    }
 }
 
 impl StreamParser for PlainTextParser {
@@ -74,26 +131,18 @@ impl StreamParser for PlainTextParser {
         }
         let (whole, partial) = bytes.split_at(bytes.len() - incomplete_char_len(bytes));
         self.partial_char = partial.to_vec();
-        push_text_event(whole, out);
+        self.push_text(whole, out);
     }
 
     fn finish(&mut self, out: &mut Vec<AgentEvent>) {
-        push_text_event(&std::mem::take(&mut self.partial_char), out);
+        let rest = std::mem::take(&mut self.partial_char);
+        self.push_text(&rest, out);
+        self.end_section(out);
     }
 
     fn record_counts(&self) -> RecordCounts {
         RecordCounts { recognised: self.newline_count + u64::from(self.has_open_line), unknown: 0, oversized: 0 }
     }
-}
-
-fn push_text_event(bytes: &[u8], out: &mut Vec<AgentEvent>) {
-    if bytes.is_empty() {
-        return;
-    }
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    // NUL is a valid character, but databases and C programs reject it.
-    let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
-    out.push(AgentEvent::Text { message: 1, text });
 }
 
 /// Returns the length of an incomplete character at the end of the bytes.
@@ -141,6 +190,30 @@ mod tests {
         assert!(text.ends_with("\n<promise>DONE</promise>\n\u{fffd}"), "{text:?}");
         let (text, _) = parse_chunks(&[b"a\x00b\n"]);
         assert_eq!(text, "a\u{fffd}b\n");
+    }
+
+    fn read_claim(output: &str, chunk: usize) -> ralph_core::claim::Claim {
+        use ralph_core::claim::{ClaimFinder, ClaimRules, Promise};
+        let (mut parser, mut events) = (PlainTextParser::default(), Vec::new());
+        output.as_bytes().chunks(chunk).for_each(|bytes| parser.push(bytes, &mut events));
+        parser.finish(&mut events);
+        let mut finder = ClaimFinder::new(ClaimRules::new(Promise::parse("DONE").unwrap()), "");
+        events.iter().for_each(|event| crate::feed_claim_finder(&mut finder, event));
+        finder.finish().claim
+    }
+
+    #[test] // spec: S2, S4; finding: N27
+    fn only_the_messages_of_a_transcript_count() {
+        let head = "OpenAI Codex v0.99.0\n--------\nuser\nWhen all is done, print:\n<promise>DONE</promise>\n";
+        let work = "thinking\nI look.\nexec\ncat prompt.md\n```\n<promise>DONE</promise>\n";
+        let footer = "tokens used\n12,345\n";
+        for chunk in [1, 7, 4096] {
+            let is_claim = |rest: &str| read_claim(&format!("{head}{work}{rest}"), chunk).is_made();
+            assert!(is_claim(&format!("codex\nAll tests pass.\n\n<promise>DONE</promise>\n{footer}")));
+            assert!(is_claim(&format!("{footer}All tests pass.\n\n<promise>DONE</promise>\n")));
+            assert!(!is_claim(&format!("{footer}Two tests are red, so I stop here.\n")));
+            assert!(!is_claim(""));
+        }
     }
 
     #[test] // spec: A5

@@ -306,6 +306,10 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
             Fact::Claim { claim, .. } if claim.claimed => {
                 self.current_activity = "checking".to_owned();
                 self.print_labeled(TextStyle::Bold, "claimed", &claim.why);
+                if let (Some(open), true) = (&claim.contradiction, claim.accepted) {
+                    let warning = format!("the same message says: {open}; the checks decide");
+                    self.print_labeled(TextStyle::Warning, "warning", &warning);
+                }
             }
             Fact::Claim { claim, .. } => self.print_labeled(TextStyle::Dim, "no claim", &claim.why),
             Fact::Verdict { verdict, reason, checks, .. } => self.print_verdict(*verdict, reason, checks),

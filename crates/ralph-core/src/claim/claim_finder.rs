@@ -1,6 +1,7 @@
 //! Reads the events of one iteration and reports at its end what the agent claims. Only the tail of a message is
 //! buffered, so memory use does not depend on the amount of output.
 
+use super::code_block::CodeBlockScanner;
 use super::evaluate::{MessageOutcome, evaluate_message};
 use super::message_tail::{MessageExcerpt, MessageTail};
 use super::prompt_echo::PromptEcho;
@@ -19,6 +20,10 @@ pub enum TranscriptEvent<'a> {
     },
     /// The agent received a new prompt: its earlier messages belong to a previous turn.
     NewPrompt,
+    /// The agent used a tool or reasoned.
+    ToolUsed,
+    /// The turn ended without an error. The same process may start another one.
+    TurnFinished,
     /// The turn ended in an error. Later agent text means that the agent recovered.
     TurnFailed,
     /// A record that may have held agent text could not be read. Later agent text is still read.
@@ -38,6 +43,8 @@ pub struct ClaimFinder {
     last_message: Option<MessageInProgress>,
     /// The merged outcome of the messages before `current_message`, if the scope is the whole iteration.
     earlier_outcome: Option<MessageOutcome>,
+    /// The reading of a finished turn that claimed completion, until the agent works again.
+    finished_turn_claim: Option<ClaimReading>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +73,7 @@ impl ClaimFinder {
             current_message: None,
             last_message: None,
             earlier_outcome: None,
+            finished_turn_claim: None,
         }
     }
 
@@ -73,6 +81,8 @@ impl ClaimFinder {
         match event {
             TranscriptEvent::AgentText { message, text } => self.handle_agent_text(message, text),
             TranscriptEvent::NewPrompt => self.forget_messages(),
+            TranscriptEvent::ToolUsed => self.finished_turn_claim = None,
+            TranscriptEvent::TurnFinished => self.remember_finished_turn(),
             TranscriptEvent::TurnFailed => self.mark_ending(TurnEnding::Failed),
             TranscriptEvent::RecordSkipped => self.mark_ending(TurnEnding::RecordSkipped),
             TranscriptEvent::OutputLost => self.turn_ending = TurnEnding::OutputLost,
@@ -94,8 +104,40 @@ impl ClaimFinder {
         };
     }
 
-    /// Returns the claim of the iteration, based on the events so far.
+    /// Returns the claim of the iteration, based on the events so far. A later turn without work and without a claim
+    /// does not withdraw the claim of a finished turn, unless it retracts it.
     pub fn finish(&self) -> ClaimReading {
+        let last_turn = self.read_last_turn();
+        let is_silent = match &last_turn.claim {
+            Claim::None { why: NoClaimReason::NoTag | NoClaimReason::NoWords } => true,
+            Claim::None { .. } | Claim::Made { .. } => false,
+        };
+        match &self.finished_turn_claim {
+            Some(claimed)
+                if is_silent && last_turn.blocked.is_none() && !self.retracts_claim(&last_turn.final_text) =>
+            {
+                claimed.clone()
+            }
+            Some(_) | None => last_turn,
+        }
+    }
+
+    /// Remembers the claim of a turn that ends. A turn without a claim keeps the claim of an earlier turn.
+    fn remember_finished_turn(&mut self) {
+        let reading = self.finish();
+        self.finished_turn_claim = reading.claim.is_made().then_some(reading);
+    }
+
+    /// Returns whether the last message of a turn without a claim takes back the claim of an earlier turn.
+    fn retracts_claim(&self, final_text: &str) -> bool {
+        let rules = ClaimRules { scope: ClaimScope::Iteration, ..self.rules.clone() };
+        matches!(
+            evaluate_message(final_text, CodeBlockScanner::default(), &rules),
+            MessageOutcome::Retraction(_) | MessageOutcome::NoSignal(NoClaimReason::Retracted { .. })
+        )
+    }
+
+    fn read_last_turn(&self) -> ClaimReading {
         let unjudged = self.current_message.as_ref().filter(|message| !message.tail.is_blank());
         let Some(excerpt) = unjudged.or(self.last_message.as_ref()).map(|message| message.tail.to_excerpt()) else {
             return self.build_reading(MessageOutcome::NoSignal(NoClaimReason::NoWords), "");
@@ -137,6 +179,7 @@ impl ClaimFinder {
         self.current_message = None;
         self.last_message = None;
         self.earlier_outcome = None;
+        self.finished_turn_claim = None;
         self.clear_recoverable_ending();
     }
 

@@ -49,6 +49,15 @@ impl Claim {
         }
     }
 
+    /// Returns the statement in the message of the claim that work is open.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&Contradiction> {
+        match self {
+            Self::Made { contradiction, .. } => contradiction.as_ref(),
+            Self::None { .. } => None,
+        }
+    }
+
     /// Returns the claim with its line number increased by `lines`, the number of lines above the excerpt.
     pub(crate) fn shift_line(self, lines: u32) -> Self {
         match self {
@@ -99,6 +108,27 @@ pub enum NoClaimReason {
     Blocked,
     /// The agent's last signal rejects the work.
     Rejected,
+}
+
+impl NoClaimReason {
+    /// Returns whether the agent printed a promise that did not count.
+    #[must_use]
+    pub fn is_printed_promise(&self) -> bool {
+        match self {
+            Self::OtherPromise { .. }
+            | Self::Mentioned { .. }
+            | Self::Retracted { .. }
+            | Self::WrongNonce
+            | Self::NotAlone => true,
+            Self::NoWords
+            | Self::NoTag
+            | Self::EndedInError
+            | Self::Unheard
+            | Self::Unread
+            | Self::Blocked
+            | Self::Rejected => false,
+        }
+    }
 }
 
 /// How a tag is mentioned without being used.

@@ -107,7 +107,7 @@ fn outcome_of_signal(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRul
 fn build_claim(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRules) -> Claim {
     let contradiction = match &rules.contradictions {
         ContradictionSearch::Off => None,
-        ContradictionSearch::On { extra } => contradiction::find_contradiction(view, extra),
+        ContradictionSearch::On { extra } => contradiction::find_contradiction(view, tag.span.start, extra),
     };
     let line = u32::try_from(view.line_at(tag.span.start) + 1).unwrap_or(u32::MAX);
     Claim::Made { text: tag.value.clone(), line, contradiction }

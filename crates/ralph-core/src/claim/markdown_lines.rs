@@ -31,12 +31,16 @@ pub(crate) struct MessageLine {
 
 /// Splits `text` into lines; `code_blocks` is the state of the scan at its start.
 pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<MessageLine> {
-    let mut out = Vec::new();
+    let mut out: Vec<MessageLine> = Vec::new();
     let mut start = 0;
+    let mut block_start = 0;
     for raw in text.split('\n') {
         let inside = code_blocks.is_open();
         code_blocks.scan_text(raw);
         code_blocks.scan_text("\n");
+        if !inside && code_blocks.is_open() {
+            block_start = out.len() + 1;
+        }
         let kind = if inside || code_blocks.is_open() { LineKind::Code } else { classify_line(raw) };
         out.push(MessageLine { start, end: start + raw.len(), kind, indent_columns: indent_width(raw) });
         start += raw.len() + 1;
@@ -45,10 +49,30 @@ pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<
         let raw = slice_or_empty(text, line.start..line.end).trim();
         raw.starts_with('<') && raw.ends_with('>')
     };
-    let closing =
-        out.iter().rposition(|line| line.kind != LineKind::Blank).filter(|&at| out.get(at).is_some_and(is_tag));
+    let is_blank = |line: &MessageLine| slice_or_empty(text, line.start..line.end).trim().is_empty();
+    let closing = out.iter().rposition(|line| !is_blank(line)).filter(|&at| out.get(at).is_some_and(is_tag));
+    if code_blocks.is_open()
+        && let Some(tag_line) = closing
+    {
+        reopen_unclosed_block(text, &mut out, block_start, tag_line);
+    }
     mark_indented_code(&mut out, closing);
     out
+}
+
+/// Reads the lines of a code block that is never closed as text if the message ends with a lone tag behind other text:
+/// then a fence is missing. A block whose only line is the tag stays code, and so does a tag right below code.
+fn reopen_unclosed_block(text: &str, lines: &mut [MessageLine], block_start: usize, tag_line: usize) {
+    let raw = |line: &MessageLine| slice_or_empty(text, line.start..line.end);
+    let is_blank = |at: usize| lines.get(at).is_none_or(|line| raw(line).trim().is_empty());
+    let has_text_above_tag = (block_start..tag_line).any(|at| !is_blank(at));
+    let fence = block_start.checked_sub(1).and_then(|at| lines.get(at)).map_or("", raw).trim();
+    let is_bare_fence = !fence.is_empty() && fence.chars().all(|c| c == '`' || c == '~');
+    if has_text_above_tag && (is_bare_fence || is_blank(tag_line - 1)) {
+        for line in lines.iter_mut().skip(block_start) {
+            line.kind = classify_line(slice_or_empty(text, line.start..line.end));
+        }
+    }
 }
 
 /// Returns the index of the line that contains the byte `at`.
@@ -160,6 +184,17 @@ mod tests {
         );
         assert_eq!(line_kinds("    a\n\n    b"), vec![LineKind::Prose, LineKind::Blank, LineKind::Prose]);
         assert_eq!(line_kinds("- a\n\n    b"), vec![LineKind::Bullet, LineKind::Blank, LineKind::Prose]);
+    }
+
+    // spec: S3
+    // finding: N27
+    #[test]
+    fn a_missing_fence_does_not_turn_the_final_tag_into_code() {
+        let last_kind = |text: &str| line_kinds(text).pop();
+        assert_eq!(last_kind("```\nls\n```\nand\n```\nAll tests pass.\n\n<promise>X</promise>"), Some(LineKind::Prose));
+        assert_eq!(last_kind("```bash\nls\n\nAll tests pass.\n\n<promise>X</promise>"), Some(LineKind::Prose));
+        assert_eq!(last_kind("Print this:\n```\n<promise>X</promise>"), Some(LineKind::Code));
+        assert_eq!(last_kind("```xml\n<a/>\n<promise>X</promise>"), Some(LineKind::Code));
     }
 
     #[test]

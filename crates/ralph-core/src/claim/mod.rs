@@ -7,7 +7,7 @@ mod claim_rules;
 mod code_block;
 mod evaluate;
 mod excluded_regions;
-mod lexicon;
+pub(crate) mod languages;
 pub(crate) mod markdown_lines;
 mod message_tail;
 mod neutralise;

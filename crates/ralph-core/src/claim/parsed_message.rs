@@ -64,7 +64,7 @@ impl<'a> ParsedMessage<'a> {
         let first = self.tags.partition_point(|tag| tag.span.end <= range.start);
         for tag in self.tags.iter().skip(first).take_while(|tag| tag.span.start < range.end) {
             out.extend(split_words(slice_or_empty(&self.masked_text, at..tag.span.start), at));
-            out.push(ProseWord { text: TAG_WORD.into(), offset: tag.span.start });
+            out.push(ProseWord::new(TAG_WORD, tag.span.start));
             at = tag.span.end.max(at);
         }
         out.extend(split_words(slice_or_empty(&self.masked_text, at.min(range.end)..range.end), at));
@@ -96,6 +96,17 @@ impl<'a> ParsedMessage<'a> {
     /// Returns the nearest line below that is not blank.
     pub(crate) fn line_below(&self, line: usize) -> Option<usize> {
         (line + 1..self.lines.len()).find(|&index| self.line_kind(index) != LineKind::Blank)
+    }
+
+    /// Returns whether no words follow the byte `at`. Further tags are not words.
+    pub(crate) fn is_end_of_message(&self, at: usize) -> bool {
+        let mut rest = at;
+        let mut is_blank = true;
+        for tag in self.tags.iter().filter(|tag| tag.span.start >= at) {
+            is_blank &= !slice_or_empty(self.text, rest..tag.span.start.max(rest)).contains(char::is_alphanumeric);
+            rest = tag.span.end.max(rest);
+        }
+        is_blank && !slice_or_empty(self.text, rest..self.text.len()).contains(char::is_alphanumeric)
     }
 
     /// Returns whether the tag is in an inline code span.

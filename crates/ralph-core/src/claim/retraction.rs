@@ -2,13 +2,13 @@
 
 use alloc::string::String;
 
-use super::lexicon as cues;
+use super::languages::{LanguageTable, language_of};
 use super::markdown_lines::LineKind;
 use super::parsed_message::ParsedMessage;
-use super::prose_words::{ProseWord, find_match, has_match, split_sentences};
+use super::prose_words::{ProseWord, split_sentences};
 use super::sentence_mood::{SentencePosition, mention_in_sentence};
 use super::{TagMention, slice_or_empty};
-use crate::contradiction::find_open_work;
+use crate::contradiction::is_open_work;
 
 /// Returns the first sentence after the byte `from` that retracts the claim.
 pub(crate) fn find_retraction(view: &ParsedMessage<'_>, from: usize) -> Option<String> {
@@ -45,72 +45,43 @@ fn is_retraction(sentence: &[ProseWord]) -> bool {
     if sentence.iter().all(ProseWord::is_punctuation) {
         return false;
     }
-    if has_match(sentence, cues::WITHDRAWALS) && !has_match(sentence, cues::FALSE_WITHDRAWALS) {
+    let cues = language_of(sentence);
+    if cues.withdrawn.matches(sentence) && !cues.false_withdrawals.matches(sentence) {
         return true;
     }
-    if has_match(sentence, cues::RECONSIDERATIONS) && is_problem_report(sentence) {
+    if cues.reconsiderations.matches(sentence) && is_problem_report(sentence, cues) {
         return true;
     }
-    if refers_to_tag(sentence) && denies_tag(sentence) {
+    if refers_to_tag(sentence, cues) && denies_tag(sentence, cues) {
         return true;
     }
-    has_match(sentence, cues::CONTINUED_WORK)
-        && !has_match(sentence, &["if you", "whenever you", "you want", "let me know"])
+    cues.continued_work.matches(sentence) && !cues.offers.matches(sentence)
 }
 
-fn is_problem_report(sentence: &[ProseWord]) -> bool {
-    has_match(
-        sentence,
-        &[
-            "not",
-            "never",
-            "no",
-            "red",
-            "broken",
-            "missing",
-            "open",
-            "wrong",
-            "incomplete",
-            "%fail",
-            "failure",
-            "premature",
-            "unfinished",
-            "early",
-            "forgot",
-            "missed",
-            "overlooked",
-            "regression",
-            "regressions",
-            "another",
-            "still",
-            "one more",
-            "more to do",
-        ],
-    ) || find_open_work(sentence).is_some()
+fn is_problem_report(sentence: &[ProseWord], cues: &LanguageTable) -> bool {
+    cues.problem_words.matches(sentence) || is_open_work(sentence)
 }
 
-fn refers_to_tag(sentence: &[ProseWord]) -> bool {
-    let named = has_match(sentence, &["line/tag/signal/promise/marker/claim/token/statement/above/\u{1}/^"]);
-    let aim = has_match(sentence, &["< that/this/it is .. %aim/aiming/goal/target/hope"]);
-    let pronoun = has_match(sentence, &["< that/this/it/which is/was/would/will/should/does/did/must"]);
-    named || aim || (pronoun && find_match(sentence, cues::SIGNAL_VERBS).is_some())
+fn refers_to_tag(sentence: &[ProseWord], cues: &LanguageTable) -> bool {
+    cues.tag_references.matches(sentence)
+        || cues.aims.matches(sentence)
+        || (cues.pronoun_references.matches(sentence) && cues.signal_verbs.matches(sentence))
 }
 
 /// Returns whether a sentence about the tag denies it. A sentence about an earlier run does not.
-fn denies_tag(sentence: &[ProseWord]) -> bool {
-    let refers_back = has_match(sentence, cues::BACKWARD_REFERENCES);
-    let void = has_match(sentence, cues::INVALIDATIONS);
-    let old = has_match(sentence, cues::OTHER_TIME_PHRASES);
-    let mentioned = matches!(
-        mention_in_sentence(sentence, SentencePosition::Inline),
-        Some(TagMention::Negated | TagMention::Conditional)
-    );
-    let example = has_match(sentence, cues::EXAMPLE_PHRASES)
-        || has_match(
-            sentence,
-            &["next run/iteration/agent/session/round/time", "aiming", "working towards/toward", "tomorrow"],
-        );
-    refers_back && !old && (void || mentioned || example)
+fn denies_tag(sentence: &[ProseWord], cues: &LanguageTable) -> bool {
+    let is_mentioned = || {
+        matches!(
+            mention_in_sentence(sentence, SentencePosition::Inline),
+            Some(TagMention::Negated | TagMention::Conditional)
+        )
+    };
+    cues.backward_references.matches(sentence)
+        && !cues.other_time_phrases.matches(sentence)
+        && (cues.invalidations.matches(sentence)
+            || cues.example_phrases.matches(sentence)
+            || cues.other_turns.matches(sentence)
+            || is_mentioned())
 }
 
 #[cfg(test)]

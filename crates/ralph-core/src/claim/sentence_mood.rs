@@ -1,11 +1,13 @@
 //! Decides whether the sentence around a tag gives the signal, or negates it, makes it conditional, postpones it, asks,
 //! instructs or reports. Only the words count here; `tag_usage` and `surrounding_lines` find the sentence.
 
+use alloc::borrow::Cow;
 use core::ops::Range;
 
 use super::TagMention;
-use super::lexicon as cues;
-use super::prose_words::{ProseWord, TAG_WORD, find_any_match, find_match, has_match, is_verb_form};
+use super::languages::{LanguageTable, language_of};
+use super::pattern::PatternList;
+use super::prose_words::ProseWord;
 
 /// The position of the sentence relative to its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,47 +20,90 @@ pub(crate) enum SentencePosition {
 
 /// Returns how the sentence mentions the tag, or `None` if it gives the signal.
 pub(crate) fn mention_in_sentence(sentence: &[ProseWord], position: SentencePosition) -> Option<TagMention> {
+    let cues = language_of(sentence);
     let main = after_consequence(match position {
         SentencePosition::LeadIn => after_semicolon(sentence),
         SentencePosition::Inline => sentence,
     });
-    if main.iter().all(|word| word.is_punctuation() || word.text == TAG_WORD) {
+    if main.iter().all(|word| word.is_punctuation() || word.is_tag()) {
         return None;
     }
-    let clause = clause_with_tag(main);
-    if is_question(main) {
+    let clause = clause_with_tag(main, cues);
+    if is_question(main, cues) {
         return Some(TagMention::Asked);
     }
-    if is_negated(clause) {
+    if let Some(mention) = mention_by_phrase(sentence, cues) {
+        return Some(mention);
+    }
+    if is_negated(clause, cues) {
         return Some(TagMention::Negated);
     }
-    if is_conditional(main) {
+    if is_conditional(main, cues) {
         return Some(TagMention::Conditional);
     }
-    if has_match(main, cues::EXAMPLE_PHRASES) {
+    if cues.example_phrases.matches(main) {
         return Some(TagMention::Instruction);
     }
-    if is_future(main, position) {
+    if is_future(main, position, cues) {
         return Some(TagMention::Future);
     }
-    if is_instruction(main, clause, position) {
+    if is_instruction(main, clause, position, cues) {
         return Some(TagMention::Instruction);
     }
-    is_reported(clause, position).then_some(TagMention::Reported)
+    is_reported(clause, position, cues).then_some(TagMention::Reported)
+}
+
+/// Returns the mention if the sentence contains a phrase that always makes one.
+pub(crate) fn mention_by_phrase(sentence: &[ProseWord], cues: &LanguageTable) -> Option<TagMention> {
+    let sentence = without_phrases(sentence, &cues.harmless);
+    let lists = [
+        (&cues.denied, TagMention::Negated),
+        (&cues.conditional, TagMention::Conditional),
+        (&cues.asked, TagMention::Asked),
+        (&cues.postponed, TagMention::Future),
+        (&cues.described, TagMention::Instruction),
+    ];
+    lists.into_iter().find_map(|(list, mention)| list.matches(&sentence).then_some(mention))
+}
+
+/// Returns the words without those that the phrases match.
+pub(crate) fn without_phrases<'a>(words: &'a [ProseWord], phrases: &PatternList) -> Cow<'a, [ProseWord]> {
+    let mut out = Cow::Borrowed(words);
+    for range in phrases.find_all(words) {
+        let start = words.get(range.start).map_or(usize::MAX, |word| word.offset);
+        let end = words.get(range.end).map_or(usize::MAX, |word| word.offset);
+        out.to_mut().retain(|word| word.offset < start || word.offset >= end);
+    }
+    out
 }
 
 /// Returns whether a lead-in makes the tag after it an assertion: it mentions finished work, the present moment or the
-/// speaker, or it is only a label.
+/// speaker, or it is only a label. Languages without a list of such words are not judged.
 pub(crate) fn is_assertion(sentence: &[ProseWord]) -> bool {
+    let cues = language_of(sentence);
     let main = after_consequence(sentence);
     main.len() < sentence.len()
-        || has_match(main, cues::WORK_DONE)
-        || has_match(main, cues::GIVEN_NOW)
-        || has_match(main, &["i/we/my/our/me/us"])
-        || has_match(main, cues::PROTOCOL_REFERENCES)
-        || is_about_work(main)
-        || gives_signal_now(clause_with_tag(main))
-        || (main.iter().filter(|word| !word.is_punctuation()).count() <= 6 && has_match(main, cues::FINAL_LABELS))
+        || cues.final_labels.is_empty()
+        || cues.work_done.matches(main)
+        || cues.given_now.matches(main)
+        || cues.speaker_words.matches(main)
+        || cues.protocol_references.matches(main)
+        || cues.work_negations.matches(main)
+        || gives_signal_now(clause_with_tag(main, cues))
+        || (main.iter().filter(|word| !word.is_punctuation()).count() <= 6 && cues.final_labels.matches(main))
+}
+
+/// Returns whether a lead-in says that the speaker should or can give the signal now, as in "I should signal:".
+pub(crate) fn is_own_duty(sentence: &[ProseWord]) -> bool {
+    let cues = language_of(sentence);
+    let main = after_consequence(after_semicolon(sentence));
+    let clause = clause_with_tag(main, cues);
+    cues.own_duty.find(clause).is_some_and(|duty| clause.get(duty.end).is_some_and(|word| is_signal_verb(word, cues)))
+        && !is_question(main, cues)
+        && !is_negated(clause, cues)
+        && !is_conditional(main, cues)
+        && !is_future(main, SentencePosition::LeadIn, cues)
+        && !cues.example_phrases.matches(main)
 }
 
 /// Returns the part after the last semicolon: the part before it is a separate statement.
@@ -72,7 +117,7 @@ fn after_consequence(sentence: &[ProseWord]) -> &[ProseWord] {
     const NO_CONSEQUENCE_AFTER: &[&str] =
         &["if", "do", "say", "not", "or", "even", "think", "doing", "and", "like", "just", "quite"];
     const NO_CONSEQUENCE_BEFORE: &[&str] = &["that", "far", "on", "long", "much", "many", "called", "to"];
-    let limit = sentence.iter().position(|word| word.text == TAG_WORD).unwrap_or(sentence.len());
+    let limit = sentence.iter().position(ProseWord::is_tag).unwrap_or(sentence.len());
     let at = (0..limit).rev().find(|&at| {
         let near = |index: Option<usize>, list: &[&str]| {
             index.and_then(|index| sentence.get(index)).is_some_and(|word| list.contains(&word.text.as_str()))
@@ -108,104 +153,59 @@ fn is_clause_boundary(words: &[ProseWord], at: usize) -> bool {
 }
 
 /// Returns the clause that contains the tag, or the last clause. A clause without a subject is extended to the left.
-fn clause_with_tag(main: &[ProseWord]) -> &[ProseWord] {
+fn clause_with_tag<'a>(main: &'a [ProseWord], cues: &LanguageTable) -> &'a [ProseWord] {
     let last = main.iter().rposition(|word| !word.is_punctuation()).unwrap_or(0);
-    let at = main.iter().position(|word| word.text == TAG_WORD).unwrap_or(last);
+    let at = main.iter().position(ProseWord::is_tag).unwrap_or(last);
     let is_border = |index: usize| is_clause_boundary(main, index);
     let mut start = (0..at).rev().find(|&index| is_border(index)).map_or(0, |index| index + 1);
     let end = (at + 1..main.len()).find(|&index| is_border(index)).unwrap_or(main.len());
-    while start > 0 && lacks_subject(main.get(start..end).unwrap_or(&[])) {
+    while start > 0 && lacks_subject(main.get(start..end).unwrap_or(&[]), cues) {
         start = (0..start - 1).rev().find(|&index| is_border(index)).map_or(0, |index| index + 1);
     }
     main.get(start..end).unwrap_or(main)
 }
 
 /// Returns whether a clause is only a verb and its object, or only an adverb.
-fn lacks_subject(clause: &[ProseWord]) -> bool {
-    let mut rest = clause.iter().filter(|word| !word.is_punctuation() && word.text != TAG_WORD);
+fn lacks_subject(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+    let mut rest = clause.iter().filter(|word| !word.is_punctuation() && !word.is_tag());
     let Some(first) = rest.next() else { return true };
     let adverb =
         first.text.ends_with("ly") || matches!(first.text.as_str(), "however" | "then" | "yet" | "at" | "under");
-    adverb
-        || cues::SIGNAL_VERBS.split('/').any(|verb| {
-            let base = verb.strip_prefix('%').unwrap_or(verb);
-            first.text == base || (first.text.ends_with("ing") && is_verb_form(&first.text, base))
-        })
+    let is_finite = first.text.ends_with("ed") || first.text.ends_with('s');
+    adverb || (is_signal_verb(first, cues) && !is_finite)
 }
 
-fn is_question(main: &[ProseWord]) -> bool {
-    let ends_in_question = main.iter().rev().find(|word| word.text != TAG_WORD).is_some_and(|word| word.text == "?");
-    ends_in_question
-        || has_match(
-            main,
-            &[
-                "< should/shall/may/can/could/must/do/would/will/am/are/is i/we/you",
-                "do you want",
-                "would you like",
-                "are you ok",
-                "please confirm",
-                "< confirm",
-                "you confirm",
-                "confirm whether/if",
-                "tell me whether/if",
-                "know whether/if",
-                "wonder whether/if",
-            ],
-        )
+fn is_question(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    let ends_in_question = main.iter().rev().find(|word| !word.is_tag()).is_some_and(|word| word.text == "?");
+    ends_in_question || cues.questions.matches(main)
 }
 
-fn mentions_signal(clause: &[ProseWord]) -> bool {
-    find_match(clause, cues::SIGNAL_NOUNS).is_some() || find_match(clause, cues::SIGNAL_VERBS).is_some()
+fn mentions_signal(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+    cues.signal_nouns.matches(clause) || cues.signal_verbs.matches(clause)
 }
 
-fn is_negated(clause: &[ProseWord]) -> bool {
-    let negators = count_matches(clause, cues::NEGATORS);
-    let held = count_matches(clause, cues::WITHHOLDING_SIGNAL);
-    if (has_match(clause, cues::SIGNAL_WOULD_BE_WRONG) || has_match(clause, cues::IMPLICIT_WITHHOLDING))
-        && negators == 0
-    {
+fn is_negated(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+    let is_denied = cues.negators.matches(clause);
+    let is_withheld = cues.withholding_signal.matches(clause);
+    if !is_denied && (cues.signal_would_be_wrong.matches(clause) || cues.implicit_withholding.matches(clause)) {
         return true;
     }
-    if negators == 0 && held == 0 {
+    if !is_denied && !is_withheld {
         return false;
     }
-    if !mentions_signal(clause) || is_about_work(clause) {
-        return has_match(clause, cues::WORK_NOT_DONE);
+    if !mentions_signal(clause, cues) || cues.work_negations.matches(clause) {
+        return cues.work_not_done.matches(clause);
     }
     // Two negatives make an assertion: "I will not hold it back any longer".
-    negators == 0 || held == 0
+    !(is_denied && is_withheld)
 }
 
-/// Returns whether the negation is about the work ("nothing is left that is not covered").
-pub(crate) fn is_about_work(clause: &[ProseWord]) -> bool {
-    const WORK_NEGATIONS: &[&str] = &[
-        "nothing .. left/open/missing/remains/outstanding/remaining",
-        "no .. left/open/missing/remains/outstanding/remaining/fail/failed/errors/failures",
-        "not a single",
-        "not one",
-        "no further",
-        "no more",
-        "nothing else",
-        "none .. fail/failed/open/left",
-        "nothing .. not",
-        "none did/do/does/from/of/are/is/was/were/left",
-        "no objections/complaints/errors/failures/issues/problems/warnings/findings",
-    ];
-    has_match(clause, WORK_NEGATIONS)
-}
-
-fn count_matches(clause: &[ProseWord], list: &[&str]) -> usize {
-    list.iter().filter(|pattern| find_match(clause, pattern).is_some()).count().min(1)
-}
-
-fn is_conditional(main: &[ProseWord]) -> bool {
-    if has_match(main, cues::CONDITION_MET) {
-        return false;
-    }
-    has_match(main, cues::CONDITION_PHRASES)
-        || has_if_clause(main)
-        || has_conditional_verb(main)
-        || has_pending_time_clause(main)
+fn is_conditional(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    !cues.condition_met.matches(main)
+        && (cues.condition_phrases.matches(main)
+            || has_if_clause(main)
+            || (cues.conditional_verbs.matches(main) && !cues.harmless_conditional_verbs.matches(main))
+            || has_pending_time_clause(main, cues))
 }
 
 fn has_if_clause(main: &[ProseWord]) -> bool {
@@ -220,30 +220,13 @@ fn has_if_clause(main: &[ProseWord]) -> bool {
     })
 }
 
-fn has_conditional_verb(main: &[ProseWord]) -> bool {
-    let would = find_any_match(main, &["would", "could"]);
-    would.is_some()
-        && !has_match(
-            main,
-            &[
-                "would like to",
-                "would say we/it/this/that/everything",
-                "could not be happier",
-                "nothing .. could",
-                "nothing .. would",
-            ],
-        )
-}
-
 /// Returns whether a time clause is about an event that has not happened yet.
-fn has_pending_time_clause(main: &[ProseWord]) -> bool {
-    let promised = has_match(main, &["will", "shall", "would", "should", "must", "going to", "%expect"]);
-    cues::TIME_CONJUNCTIONS
-        .iter()
-        .any(|cue| find_match(main, cue).is_some_and(|at| promised || !is_past_event(main, &at)))
+fn has_pending_time_clause(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    let promised = cues.promised_time.matches(main);
+    cues.time_conjunctions.find_all(main).any(|at| promised || !is_past_event(main, &at, cues))
 }
 
-fn is_past_event(main: &[ProseWord], cue: &Range<usize>) -> bool {
+fn is_past_event(main: &[ProseWord], cue: &Range<usize>, cues: &LanguageTable) -> bool {
     let clause = main.get(cue.end..).unwrap_or(&[]);
     let end = clause.iter().position(ProseWord::is_punctuation).unwrap_or(clause.len());
     let clause = clause.get(..end).unwrap_or(&[]);
@@ -254,121 +237,141 @@ fn is_past_event(main: &[ProseWord], cue: &Range<usize>) -> bool {
             && word.text.ends_with("ed")
             && !matches!(before, "is" | "are" | "be" | "been" | "being" | "gets" | "get" | "has" | "have")
     };
-    clause.iter().enumerate().any(is_past_verb) || find_match(clause, cues::PAST_TENSE_VERBS).is_some()
+    clause.iter().enumerate().any(is_past_verb) || cues.past_tense_verbs.matches(clause)
 }
 
-fn is_future(main: &[ProseWord], position: SentencePosition) -> bool {
-    if has_match(main, cues::GIVEN_NOW) {
-        return has_match(main, &["next run/iteration/time/turn/session", "later", "tomorrow", "not now"]);
+fn is_future(main: &[ProseWord], position: SentencePosition, cues: &LanguageTable) -> bool {
+    if cues.given_now.matches(main) {
+        return cues.postponed_after_all.matches(main);
     }
-    if has_match(main, cues::POSTPONEMENTS)
-        || (has_match(main, cues::UNDONE_WORK) && !has_match(main, cues::NOTHING_UNDONE))
-    {
-        return true;
-    }
-    position == SentencePosition::Inline && has_match(main, &["will", "shall", "going to"])
+    cues.postponements.matches(main)
+        || (cues.undone_work.matches(main) && !cues.nothing_undone.matches(main))
+        || (position == SentencePosition::Inline && cues.promised_time.find(main).is_some_and(|at| is_will(main, &at)))
 }
 
-fn is_instruction(main: &[ProseWord], clause: &[ProseWord], position: SentencePosition) -> bool {
+fn is_will(main: &[ProseWord], at: &Range<usize>) -> bool {
+    main.get(at.start).is_some_and(|word| matches!(word.text.as_str(), "will" | "shall" | "going"))
+}
+
+fn is_instruction(main: &[ProseWord], clause: &[ProseWord], position: SentencePosition, cues: &LanguageTable) -> bool {
     let gives = gives_signal_now(clause);
-    let excused = has_match(main, cues::GIVEN_NOW) && gives;
-    let duty = has_match(main, cues::AGENT_DUTIES)
-        && mentions_signal(main)
-        && !has_match(main, &["as required", "as demanded"]);
-    if (duty && !excused) || has_imperative(main) || is_about_agents_in_general(main) {
+    let excused = cues.given_now.matches(main) && gives;
+    let duty = cues.agent_duties.matches(main) && mentions_signal(main, cues) && !cues.dutiful.matches(main);
+    if (duty && !excused) || has_imperative(main, cues) || is_about_agents_in_general(main, cues) {
         return true;
     }
     let excused = gives_signal_now(main) && position == SentencePosition::LeadIn;
-    has_match(main, cues::PROTOCOL_DESCRIPTIONS)
+    cues.protocol_descriptions.matches(main)
         && !excused
-        && !has_match(main, cues::PROTOCOL_REFERENCES)
-        && !is_fulfilled_condition(main)
+        && !cues.protocol_references.matches(main)
+        && !is_fulfilled_condition(main, cues)
 }
 
 /// Returns whether a condition is reported as met: "the exit condition is satisfied", but not "is satisfied when …".
-fn is_fulfilled_condition(main: &[ProseWord]) -> bool {
-    let stated = has_match(
-        main,
-        &[
-            "condition/conditions/criterion/criteria/rule/contract/instructions/prompt/brief/checklist ... \
-                is/are/has/have now/all/been/fully? now/all/been/fully? met/satisfied/fulfilled/reached/\
-        true/\
-                ticked/complete/done",
-            "condition/criterion/rule/contract ... holds",
-        ],
-    );
-    stated && !has_match(main, cues::TIME_CONJUNCTIONS) && !has_if_clause(main)
+fn is_fulfilled_condition(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    cues.fulfilled_conditions.matches(main) && !cues.time_conjunctions.matches(main) && !has_if_clause(main)
 }
 
 /// Returns whether a sentence describes agents in general, as in "a finished agent replies with …".
-fn is_about_agents_in_general(main: &[ProseWord]) -> bool {
-    let pattern =
-        alloc::format!("agent/agents/assistant/assistants/worker/workers/coder/model .. {}", cues::SIGNAL_VERBS);
-    find_match(main, &pattern).is_some()
+fn is_about_agents_in_general(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    const MAX_WORDS_BETWEEN: usize = 4;
+    main.iter().enumerate().filter(|(_, word)| cues.agent_nouns.matches_word(word)).any(|(at, _)| {
+        let after = main.iter().skip(at + 1).take(MAX_WORDS_BETWEEN + 1);
+        after.take_while(|word| !word.is_punctuation()).any(|word| is_signal_verb(word, cues))
+    })
 }
 
 /// Returns whether the speaker gives the signal in this clause.
 pub(crate) fn gives_signal_now(clause: &[ProseWord]) -> bool {
-    const SPEAKER_PATTERN: &str = "i/we am/are? now/hereby/herewith/therefore/thus/can/may/do/finally/happily/\
-        gladly/\
-        proudly/confidently? now/hereby/therefore/safely/confidently/gladly?";
-    let spoken =
-        find_match(clause, SPEAKER_PATTERN).is_some_and(|at| clause.get(at.end).is_some_and(is_present_signal_verb));
-    let handed = has_match(clause, &["here is/comes/are", "here it is", "hereby", "herewith"]);
+    let cues = language_of(clause);
+    let is_spoken = cues
+        .speaker_now
+        .find(clause)
+        .is_some_and(|at| clause.get(at.end).is_some_and(|word| is_present_signal_verb(word, cues)));
     let first = clause.iter().find(|word| !word.is_punctuation());
-    spoken || handed || first.is_some_and(|word| word.text.ends_with("ing") && is_signal_verb(&word.text))
+    is_spoken
+        || cues.signal_handed.matches(clause)
+        || first.is_some_and(|word| word.text.ends_with("ing") && is_signal_verb(word, cues))
 }
 
 /// Returns whether a word is a signal verb in the present tense.
-pub(crate) fn is_present_signal_verb(word: &ProseWord) -> bool {
-    is_signal_verb(&word.text)
+pub(crate) fn is_present_signal_verb(word: &ProseWord, cues: &LanguageTable) -> bool {
+    is_signal_verb(word, cues)
         && !word.text.ends_with("ed")
         && !matches!(word.text.as_str(), "said" | "gave" | "wrote" | "sent" | "made")
 }
 
-fn is_signal_verb(word: &str) -> bool {
-    cues::SIGNAL_VERBS
-        .split('/')
-        .any(|verb| verb.strip_prefix('%').map_or(word == verb, |base| is_verb_form(word, base)))
+fn is_signal_verb(word: &ProseWord, cues: &LanguageTable) -> bool {
+    cues.signal_verbs.matches_word(word)
 }
 
 /// Returns whether any clause is an order. After "I", the subject of a verb without a subject is "I".
-fn has_imperative(main: &[ProseWord]) -> bool {
-    let speaker = has_match(main, &["< i/we"]);
+pub(crate) fn has_imperative(main: &[ProseWord], cues: &LanguageTable) -> bool {
+    let speaks = main.iter().find(|word| !word.is_punctuation()).is_some_and(|word| matches!(&*word.text, "i" | "we"));
     main.split(|word| matches!(word.text.as_str(), "," | ";" | ":" | "-" | "(" | ")" | "and" | "then" | "."))
-        .any(is_imperative)
-        && !speaker
+        .any(|clause| is_imperative(clause, cues))
+        && !speaks
 }
 
 /// Returns whether a clause starts with an order to give the signal.
-fn is_imperative(clause: &[ProseWord]) -> bool {
-    const POLITE_ADVERBS: &str = "please/just/simply/always/only/finally/now/also/kindly/do?";
-    let order = alloc::format!("< {POLITE_ADVERBS} {POLITE_ADVERBS} {}", cues::IMPERATIVE_VERBS);
-    if find_match(clause, &order).is_some_and(|at| at.end < clause.len()) {
-        return true;
-    }
-    let object = "with/the/this/that/exactly/only/a/following/these/by/just/my/your/back/\u{1}/using/as/verbatim/in";
-    let order = alloc::format!("< {POLITE_ADVERBS} {POLITE_ADVERBS} {} {object}", cues::IMPERATIVE_VERBS_OR_NOUNS);
-    find_match(clause, &order).is_some()
+fn is_imperative(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+    let start = clause.iter().position(|word| !word.is_punctuation()).unwrap_or(0);
+    let clause = clause.get(start..).unwrap_or(&[]);
+    let adverbs = clause.iter().take(2).take_while(|word| cues.polite_adverbs.matches_word(word)).count();
+    let clause = clause.get(adverbs..).unwrap_or(&[]);
+    let (Some(verb), Some(object)) = (clause.first(), clause.get(1)) else { return false };
+    cues.imperative_verbs.matches_word(verb)
+        || (cues.imperative_verbs_or_nouns.matches_word(verb) && is_object_of_order(object))
 }
 
-fn is_reported(clause: &[ProseWord], position: SentencePosition) -> bool {
+fn is_object_of_order(word: &ProseWord) -> bool {
+    word.is_tag()
+        || matches!(
+            word.text.as_str(),
+            "with"
+                | "the"
+                | "this"
+                | "that"
+                | "exactly"
+                | "only"
+                | "a"
+                | "following"
+                | "these"
+                | "by"
+                | "just"
+                | "my"
+                | "your"
+                | "back"
+                | "using"
+                | "as"
+                | "verbatim"
+                | "in"
+        )
+}
+
+fn is_reported(clause: &[ProseWord], position: SentencePosition, cues: &LanguageTable) -> bool {
     if position == SentencePosition::LeadIn && gives_signal_now(clause) {
         return false;
     }
-    let is_about_signal = mentions_signal(clause) || position == SentencePosition::Inline;
-    if has_match(clause, cues::OTHER_SPEAKERS) && is_about_signal {
+    let is_about_signal = mentions_signal(clause, cues) || position == SentencePosition::Inline;
+    if cues.other_speakers.matches(clause) && is_about_signal {
         return true;
     }
-    if has_match(clause, &["now", "this time", "hereby", "today"]) {
+    if cues.present_time.matches(clause) {
         return false;
     }
-    if has_match(clause, cues::OTHER_TIME_PHRASES) && is_about_signal {
+    if cues.other_time_phrases.matches(clause) && is_about_signal {
         return true;
     }
-    let before = clause.iter().position(|word| word.text == TAG_WORD).unwrap_or(clause.len());
-    let near = clause.get(before.saturating_sub(3)..before).unwrap_or(&[]);
-    find_match(near, cues::REPORTING_VERBS).is_some()
+    reports_tag(clause, cues)
+}
+
+/// Returns whether a reporting verb comes right before the tag.
+pub(crate) fn reports_tag(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+    const MAX_WORDS_BEFORE_TAG: usize = 3;
+    let before = clause.iter().position(ProseWord::is_tag).unwrap_or(clause.len());
+    let near = clause.get(before.saturating_sub(MAX_WORDS_BEFORE_TAG)..before).unwrap_or(&[]);
+    cues.reporting_verbs.matches(near)
 }
 
 #[cfg(test)]

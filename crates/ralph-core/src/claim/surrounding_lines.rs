@@ -3,11 +3,11 @@
 
 use alloc::vec::Vec;
 
-use super::lexicon as cues;
+use super::languages::language_of;
 use super::markdown_lines::LineKind;
 use super::parsed_message::ParsedMessage;
-use super::prose_words::{ProseWord, TAG_WORD, has_match, split_sentences, split_words};
-use super::sentence_mood::{SentencePosition, is_assertion, mention_in_sentence};
+use super::prose_words::{ProseWord, TAG_WORD, split_sentences, split_words};
+use super::sentence_mood::{SentencePosition, is_assertion, is_own_duty, mention_in_sentence};
 use super::signal_tag::SignalTag;
 use super::tag_usage::SignalSense;
 use super::{TagMention, slice_or_empty};
@@ -86,49 +86,42 @@ fn read_lead_in(view: &ParsedMessage<'_>, line: usize, joined: LineJoin) -> Opti
     }
 }
 
+/// Reads the line above the tag. Only a lead-in counts: a line that ends with a colon or runs into the tag. A finished
+/// sentence does not take the tag back, unless it asks about the tag or denies the line below.
 fn read_prose_lead_in(view: &ParsedMessage<'_>, above: usize, line: usize, joined: LineJoin) -> Option<LeadInMeaning> {
     let sentence = last_sentence(view, above);
     if expects_continuation(view, above, &sentence) {
-        return read_introduction(&sentence);
+        let is_announced = view.is_end_of_message(view.line_range(line).end) && is_own_duty(&sentence);
+        return if is_announced { None } else { read_introduction(&sentence) };
     }
     if is_question_about_tag(&sentence) {
         return Some(LeadInMeaning::Mentions(TagMention::Asked));
     }
-    let finished = sentence.last().is_some_and(ProseWord::ends_sentence);
-    let title = !finished && sentence.len() <= 4 && view.paragraph_lines(above).len() == 1;
-    if title {
+    let cues = language_of(&sentence);
+    if sentence.last().is_some_and(ProseWord::ends_sentence) {
+        let is_denied = cues.forward_denials.matches(&sentence);
+        return is_denied.then_some(LeadInMeaning::Mentions(TagMention::Negated));
+    }
+    if sentence.len() <= 4 && view.paragraph_lines(above).len() == 1 {
         return if is_change_report(&sentence) { None } else { read_lead_in_mood(&sentence) };
     }
-    let adjacent = above + 1 == line;
-    let points_forward = has_match(&sentence, cues::FORWARD_REFERENCES);
-    let belongs = if finished {
-        points_forward
-    } else {
-        ends_with_dangling_word(&sentence) || joined == LineJoin::Joined || points_forward
-    };
-    if belongs && (adjacent || points_forward || joined == LineJoin::Joined) {
-        return if finished { read_lead_in_mood(&sentence) } else { read_introduction(&append_tag_word(sentence)) };
+    let is_adjacent = above + 1 == line;
+    let runs_into_tag = is_adjacent && ends_with_dangling_word(&sentence);
+    if joined == LineJoin::Joined || runs_into_tag || cues.forward_references.matches(&sentence) {
+        return read_introduction(&append_tag_word(sentence));
     }
-    let talks = has_match(
-        &sentence,
-        &[
-            "%print/%emit/%output/%say/%answer/%reply/%declare/%claim/%announce/%send",
-            "promise/signal/tag/token/marker/completion",
-        ],
-    );
-    if adjacent && !finished && talks { read_lead_in_mood(&sentence) } else { None }
+    let talks_about_tag = cues.tag_talk.matches(&sentence);
+    if is_adjacent && talks_about_tag { read_lead_in_mood(&sentence) } else { None }
 }
 
 /// Returns whether a line is a terse change report ("Added pagination", "Add Cargo docs") and not a title of the tag.
 fn is_change_report(sentence: &[ProseWord]) -> bool {
-    let first = sentence.first().map_or("", |word| word.text.as_str());
-    const TITLE_PARTICIPLES: &str = "expected/required/desired/suggested/intended/related/detailed/proposed/quoted/\
-        reserved/needed/promised";
-    let titled = TITLE_PARTICIPLES.split('/').any(|known| known == first);
-    let past =
-        !titled && first.len() > 4 && first.ends_with("ed") || matches!(first, "wrote" | "rewrote" | "built" | "made");
-    let bare = matches!(first, "add" | "include" | "use" | "write" | "put");
-    (past || bare) && !has_match(sentence, &[cues::SIGNAL_NOUNS]) && !has_match(sentence, cues::EXAMPLE_PHRASES)
+    let cues = language_of(sentence);
+    let Some(first) = sentence.first() else { return false };
+    let is_past = first.text.len() > 4 && first.text.ends_with("ed") && !cues.title_participles.matches_word(first);
+    (is_past || cues.bare_reports.matches_word(first))
+        && !cues.signal_nouns.matches(sentence)
+        && !cues.example_phrases.matches(sentence)
 }
 
 /// Reads a sentence that introduces the tag. Without a word about finished work it only presents the tag.
@@ -143,20 +136,15 @@ fn read_lead_in_mood(sentence: &[ProseWord]) -> Option<LeadInMeaning> {
 /// Appends the tag to an unfinished sentence.
 fn append_tag_word(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
     let at = sentence.last().map_or(0, |word| word.offset);
-    sentence.push(ProseWord { text: TAG_WORD.into(), offset: at });
+    sentence.push(ProseWord::new(TAG_WORD, at));
     sentence
 }
 
 /// Returns whether a sentence asks about the tag below it, as in "Should this be the answer?".
 fn is_question_about_tag(sentence: &[ProseWord]) -> bool {
     let asks = sentence.last().is_some_and(|word| word.text == "?");
-    asks && has_match(
-        sentence,
-        &[
-            "line/answer/tag/signal/promise/claim/completion/marker/reply",
-            "print/emit/say/send/output/close/end/stop with?",
-        ],
-    )
+    let cues = language_of(sentence);
+    asks && (cues.questions_about_tag.matches(sentence) || cues.asked.matches(sentence))
 }
 
 /// How many lines that contain only tags may be between a lead-in and the tag.
@@ -171,7 +159,7 @@ fn nearest_text_line_above(view: &ParsedMessage<'_>, line: usize) -> Option<usiz
         let covered = view.tags.iter().any(|tag| tag.span.start <= range.start && range.end <= tag.span.end);
         let only_tags = covered || {
             let words = view.words_in(range);
-            !words.is_empty() && words.iter().all(|word| word.text == TAG_WORD || word.is_punctuation())
+            !words.is_empty() && words.iter().all(|word| word.is_tag() || word.is_punctuation())
         };
         if !only_tags {
             return Some(at);
@@ -205,9 +193,9 @@ fn expects_continuation(view: &ParsedMessage<'_>, line: usize, sentence: &[Prose
     open || raw.ends_with("...") || raw.ends_with('\u{2026}')
 }
 
-fn ends_with_dangling_word(sentence: &[ProseWord]) -> bool {
+pub(crate) fn ends_with_dangling_word(sentence: &[ProseWord]) -> bool {
     let last = sentence.iter().rev().find(|word| !word.is_punctuation());
-    last.is_some_and(|word| cues::DANGLING_WORDS.split('/').any(|known| known == word.text))
+    last.is_some_and(|word| language_of(sentence).dangling_words.matches_word(word))
 }
 
 fn read_line_below(view: &ParsedMessage<'_>, line: usize) -> Option<LineBelow> {
@@ -234,78 +222,41 @@ fn read_line_below(view: &ParsedMessage<'_>, line: usize) -> Option<LineBelow> {
 /// Replaces the arrow at the start of a sentence with the tag that it points to.
 fn replace_arrow_with_tag(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
     if let Some(arrow) = sentence.first_mut() {
-        arrow.text = TAG_WORD.into();
+        *arrow = ProseWord::new(TAG_WORD, arrow.offset);
     }
     sentence
 }
 
 /// Reads a line that continues the sentence in lower case.
 fn read_lowercase_continuation(sentence: &[ProseWord]) -> Option<LineBelow> {
+    let cues = language_of(sentence);
     let first = sentence.iter().find(|word| !word.is_punctuation())?;
-    let is_in = |list: &str| list.split('/').any(|known| known == first.text);
-    if is_in("until/till/unless/if/when/once/whenever/only/provided/pending/assuming/except")
-        || has_match(sentence, &["< as soon as"])
-    {
+    if cues.condition_below.matches(sentence) {
         return Some(LineBelow::Mention(TagMention::Conditional));
     }
-    if is_in("not/yet/never") {
+    if cues.negation_below.matches_word(first) {
         return Some(LineBelow::Mention(TagMention::Negated));
     }
-    if is_in("but/though/although/however/just/even/and/or") {
-        let is_withheld = has_match(
-            sentence,
-            &[
-                "not yet",
-                "only",
-                "not before",
-                "not until",
-                "not now",
-                "not in this",
-                "until",
-                "unless",
-                "if",
-                "not to be",
-                "or not",
-                "not really",
-                "would",
-                "premature",
-                "later",
-                "next run/iteration",
-                "as an example",
-            ],
-        );
-        return if is_withheld {
-            Some(LineBelow::Mention(TagMention::Negated))
-        } else {
-            Some(LineBelow::JoinsSentence)
-        };
+    if cues.contrast_words.matches_word(first) {
+        let is_withheld = cues.withheld_below.matches(sentence);
+        return Some(if is_withheld { LineBelow::Mention(TagMention::Negated) } else { LineBelow::JoinsSentence });
     }
-    if is_in(cues::PREDICATE_VERBS) {
+    if cues.predicate_verbs.matches_word(first) {
         return Some(LineBelow::Mention(
             mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence),
         ));
     }
-    is_in(cues::CONTINUATION_WORDS).then_some(LineBelow::JoinsSentence)
+    cues.continuation_words.matches_word(first).then_some(LineBelow::JoinsSentence)
 }
 
 /// Reads a short fragment such as "Only if the review agrees."
 fn read_fragment(sentence: &[ProseWord]) -> Option<LineBelow> {
-    let opens = has_match(
-        sentence,
-        &[
-            "< only if/when/once/after",
-            "< unless",
-            "< not until",
-            "< not before",
-            "< provided",
-            "< but only",
-            "< if and only if",
-        ],
-    );
-    let short = sentence.len() <= 9 && has_match(sentence, &["< if/once/when/until/assuming/pending"]);
-    let whole = sentence.iter().any(|word| word.text == "," || word.text == "you" || word.text == "your");
-    let greeting = sentence.last().is_some_and(|word| word.text == "!");
-    (!whole && !greeting && (opens || short)).then_some(LineBelow::Mention(TagMention::Conditional))
+    let cues = language_of(sentence);
+    let is_fragment =
+        cues.fragments_below.matches(sentence) || (sentence.len() <= 9 && cues.short_fragments_below.matches(sentence));
+    let is_whole = sentence.iter().any(|word| matches!(word.text.as_str(), "," | "you" | "your"));
+    let is_greeting = sentence.last().is_some_and(|word| word.text == "!");
+    (!is_whole && !is_greeting && is_fragment).then_some(LineBelow::Mention(TagMention::Conditional))
 }
 
 /// Returns the mention if the list around a tag only mentions it.

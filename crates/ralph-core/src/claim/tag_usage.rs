@@ -3,15 +3,16 @@
 use alloc::vec::Vec;
 
 use super::excluded_regions::is_in_quotation;
-use super::lexicon as cues;
-use super::markdown_lines::LineKind;
+use super::languages::{LanguageTable, language_of};
+use super::markdown_lines::{LineKind, list_number_len};
 use super::parsed_message::{ParsedMessage, trim_decoration};
-use super::prose_words::{ProseWord, TAG_WORD, has_match, split_sentences};
+use super::prose_words::{ProseWord, split_sentences};
 use super::sentence_mood::{
-    SentencePosition, gives_signal_now, is_about_work, is_present_signal_verb, mention_in_sentence,
+    SentencePosition, gives_signal_now, has_imperative, is_present_signal_verb, mention_by_phrase, mention_in_sentence,
+    reports_tag,
 };
 use super::signal_tag::{BracketForm, SignalTag};
-use super::surrounding_lines::{mention_from_surrounding_lines, mention_in_list};
+use super::surrounding_lines::{ends_with_dangling_word, mention_from_surrounding_lines, mention_in_list};
 use super::{TagMention, slice_or_empty};
 
 /// How a tag is used.
@@ -61,7 +62,7 @@ fn mention_by_location(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagM
     if view.is_inline_code(tag) || is_diff_line(view, tag) {
         return Some(TagMention::Code);
     }
-    if is_struck_out(view, tag) {
+    if is_struck_out(view, tag) || is_crossed_out(view, tag) {
         return Some(TagMention::Negated);
     }
     if view.excluded_ranges.iter().any(inside) {
@@ -73,6 +74,27 @@ fn mention_by_location(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagM
 fn is_struck_out(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
     let before = view.text_before(tag.span.start).trim_end_matches(['*', '_', ' ']);
     before.ends_with("~~") && view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ']).starts_with("~~")
+}
+
+/// Returns whether a sign of refusal is right before or after the tag, as in "🚫 <promise>".
+fn is_crossed_out(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    const REFUSAL_SIGNS: &[char] = &[
+        '\u{1f6ab}',
+        '\u{26d4}',
+        '\u{1f6d1}',
+        '\u{274c}',
+        '\u{274e}',
+        '\u{2717}',
+        '\u{2718}',
+        '\u{2716}',
+        '\u{1f645}',
+        '\u{1f44e}',
+        '\u{1f6a7}',
+        '\u{23f3}',
+    ];
+    let is_filler = |c: char| c.is_whitespace() || "*_\u{fe0f}".contains(c);
+    view.text_before(tag.span.start).trim_end_matches(is_filler).ends_with(REFUSAL_SIGNS)
+        || view.text_after(tag.span.end).trim_start_matches(is_filler).starts_with(REFUSAL_SIGNS)
 }
 
 /// Returns whether the tag is on a diff line such as "+<promise>". A bullet would have a blank after its sign.
@@ -115,28 +137,66 @@ fn inline_mention(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMentio
     if view.text_before(tag.span.start).trim_start().trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]") {
         return Some(TagMention::Listed);
     }
+    let words = words_around(view, tag);
+    let is_own = |word: &ProseWord| word.offset == tag.span.start && word.is_tag();
+    let sentence = split_sentences(&words).into_iter().find(|part| part.iter().any(is_own))?;
+    let inner = sentence.iter().position(is_own)?;
+    let (before, rest) = sentence.split_at_checked(inner)?;
+    let after = rest.get(1..).unwrap_or(&[]);
+    let is_alone_in_sentence = !before.iter().chain(after).any(ProseWord::is_tag);
+    if is_alone_in_sentence && has_text_before(view, tag) && view.is_end_of_message(tag.span.end) {
+        let cues = language_of(sentence);
+        let is_closed = after.iter().any(ProseWord::ends_sentence);
+        if !is_about_tag(sentence, before, cues) && (!is_closed || ends_with_result(before, cues)) {
+            return cues.work_not_done.matches(before).then_some(TagMention::Negated);
+        }
+    }
     if let Some(mention) = mention_in_list(view, view.line_at(tag.span.start)) {
         return Some(mention);
     }
-    let words = words_around(view, tag);
-    let at = words.iter().position(|word| word.offset == tag.span.start && word.text == TAG_WORD)?;
-    let sentence = split_sentences(&words)
-        .into_iter()
-        .find(|part| part.iter().any(|word| word.offset == tag.span.start && word.text == TAG_WORD))?;
-    let inner = sentence.iter().position(|word| word.offset == tag.span.start && word.text == TAG_WORD)?;
-    let (before, rest) = sentence.split_at_checked(inner)?;
-    let after = rest.get(1..).unwrap_or(&[]);
-    if before.iter().chain(after).any(|word| word.text == TAG_WORD) {
+    if !is_alone_in_sentence {
         return Some(mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence));
     }
     match (has_words(before), has_words(after)) {
-        (false, false) => (at == 0 || before.iter().any(|word| word.text == "(")).then_some(TagMention::MidSentence),
+        (false, false) => {
+            let is_first = words.first().is_some_and(is_own);
+            (is_first || before.iter().any(|word| word.text == "(")).then_some(TagMention::MidSentence)
+        }
         (false, true) => mention_as_subject(view, tag, after),
         (true, false) => mention_as_object(view, tag, sentence, before),
         (true, true) => {
             Some(mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence))
         }
     }
+}
+
+/// Returns whether more than a list number is before the tag on its line.
+fn has_text_before(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    let before = view.text_before(tag.span.start).trim_start();
+    slice_or_empty(before, list_number_len(before)..before.len()).contains(|c: char| !is_blank_mark(c))
+}
+
+fn is_blank_mark(c: char) -> bool {
+    c.is_whitespace() || "*_-+".contains(c)
+}
+
+/// Returns whether the words before the tag end with a result, as in "All tests pass" or "Build successful (1.95s)".
+fn ends_with_result(before: &[ProseWord], cues: &LanguageTable) -> bool {
+    before.last().is_some_and(|word| word.is_punctuation() || word.text == "`" || cues.work_done.matches_word(word))
+}
+
+/// Returns whether a sentence that ends with the tag is about the tag: the tag is its object, it names or introduces
+/// the tag, orders or reports it, or sets a condition for it.
+fn is_about_tag(sentence: &[ProseWord], before: &[ProseWord], cues: &LanguageTable) -> bool {
+    let introduces = before.last().is_some_and(|word| matches!(word.text.as_str(), ":" | "," | "-" | "(" | ";" | "\""));
+    introduces
+        || ends_with_dangling_word(before)
+        || cues.tag_talk.matches(before)
+        || cues.condition_openings.matches(before)
+        || cues.withholding_signal.matches(before)
+        || has_imperative(before, cues)
+        || reports_tag(sentence, cues)
+        || mention_by_phrase(before, cues).is_some()
 }
 
 fn has_words(words: &[ProseWord]) -> bool {
@@ -172,8 +232,10 @@ fn mention_as_subject(view: &ParsedMessage<'_>, tag: &SignalTag, after: &[ProseW
     let starts_sentence = rest.chars().find(|c| c.is_alphanumeric()).is_some_and(char::is_uppercase);
     let aside = rest.starts_with('(') && trim_decoration(view.text_before(tag.span.start)).is_empty();
     if (starts_sentence && !rest.starts_with([':', ',', ';', '-', '=', '\u{2014}', '\u{2013}', '\u{2192}'])) || aside {
+        let is_taken_back = aside && language_of(after).negation_below.matches(after);
         return mention_in_sentence(after, SentencePosition::Inline)
-            .filter(|how| !matches!(how, TagMention::Asked | TagMention::Future | TagMention::Reported));
+            .filter(|how| !matches!(how, TagMention::Asked | TagMention::Future | TagMention::Reported))
+            .or(is_taken_back.then_some(TagMention::Negated));
     }
     Some(mention_in_sentence(after, SentencePosition::Inline).unwrap_or(TagMention::MidSentence))
 }
@@ -196,16 +258,19 @@ fn mention_as_object(
         .text_before(tag.span.start)
         .trim_end_matches(['*', '_', ' '])
         .ends_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
-    let done = has_match(before, cues::WORK_DONE)
-        || has_match(before, cues::FINAL_LABELS)
+    let cues = language_of(sentence);
+    let done = cues.work_done.matches(before)
+        || cues.final_labels.matches(before)
         || is_after_check_mark(view, tag)
-        || is_about_work(before);
+        || cues.work_negations.matches(before);
     let introduced = (matches!(last, ":" | "-" | "," | ";") || drawn) && done && !glued;
     let bridged = CONCLUSION_WORDS.contains(&last)
         || (matches!(last, ":" | "-" | ",")
             && before.iter().rev().nth(1).is_some_and(|word| CONCLUSION_WORDS.contains(&word.text.as_str())));
     let clause = last_clause(before);
-    let continues_first_person = has_match(before, &["< i/we"]) && clause.first().is_some_and(is_present_signal_verb);
+    let speaks =
+        before.iter().find(|word| !word.is_punctuation()).is_some_and(|word| matches!(&*word.text, "i" | "we"));
+    let continues_first_person = speaks && clause.first().is_some_and(|word| is_present_signal_verb(word, cues));
     if introduced || bridged || continues_first_person || gives_signal_now(clause) {
         None
     } else {

@@ -17,6 +17,19 @@ pub fn reasons_without_proof(criteria: &[Criterion], on_error: JudgeErrorPolicy)
 }
 
 impl Criterion {
+    /// Returns whether it can decide about a claim: a command, a plugin, or a judge that is asked something.
+    #[must_use]
+    pub fn can_decide(&self) -> bool {
+        match &self.method {
+            VerificationMethod::External(_) | VerificationMethod::Plugin(_) => true,
+            VerificationMethod::StringMatch => false,
+            VerificationMethod::Semantic(check) => !check.check_for.is_empty(),
+            VerificationMethod::MultiStage(staged) => {
+                staged.stages.iter().any(|stage| stage.required && stage.criterion.can_decide())
+            }
+        }
+    }
+
     /// Returns the reason why it verifies nothing beyond the agent's claim, or `None` if it does verify it.
     fn reason_without_proof(&self, on_error: JudgeErrorPolicy) -> Option<String> {
         match &self.method {

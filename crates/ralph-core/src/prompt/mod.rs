@@ -3,12 +3,12 @@
 pub mod prompt_variables;
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Promise, PromiseNonce, neutralise_tags};
+use crate::claim::{NoClaimReason, Promise, PromiseNonce, neutralise_tags};
 use crate::text::text_tail;
 
 /// Which prompt an iteration gets. All its attempts get the same one.
@@ -49,12 +49,40 @@ impl PromptPlan {
     }
 }
 
-/// Why the last claim was rejected.
+/// Why the last claim was rejected, or why the promise that was printed is not a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectionFeedback {
+    #[serde(default)]
+    pub kind: FeedbackKind,
     pub reason: String,
     /// The end of the evidence.
     pub tail: String,
+}
+
+/// What the feedback is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackKind {
+    /// A claim was rejected.
+    #[default]
+    RejectedClaim,
+    /// A promise was printed, but it did not count as a claim.
+    UncountedPromise,
+}
+
+impl RejectionFeedback {
+    /// Returns the feedback for a rejected claim.
+    #[must_use]
+    pub fn rejected_claim(reason: String, tail: String) -> Self {
+        Self { kind: FeedbackKind::RejectedClaim, reason, tail }
+    }
+
+    /// Returns the feedback if the agent printed a promise that is not a claim.
+    #[must_use]
+    pub fn uncounted_promise(why: &NoClaimReason) -> Option<Self> {
+        let reason = why.is_printed_promise().then(|| why.to_string())?;
+        Some(Self { kind: FeedbackKind::UncountedPromise, reason, tail: String::new() })
+    }
 }
 
 /// The input of a prompt.
@@ -213,14 +241,20 @@ fn last_whole_lines(text: &str) -> &str {
     tail.split_once('\n').map(|(_, whole)| whole).filter(|whole| !whole.trim().is_empty()).unwrap_or(tail)
 }
 
-/// Renders the section about a rejected claim.
+/// Renders the section about a rejected claim or an uncounted promise.
 fn render_rejection(feedback: &RejectionFeedback) -> String {
-    format!(
-        "\n\n## Your last claim was rejected\n\nThe previous iteration claimed completion, but it was not \
-         accepted: {}\n{}",
-        neutralise_tags(&feedback.reason),
-        quote_evidence(feedback)
-    )
+    let reason = neutralise_tags(&feedback.reason);
+    match feedback.kind {
+        FeedbackKind::RejectedClaim => format!(
+            "\n\n## Your last claim was rejected\n\nThe previous iteration claimed completion, but it was not \
+             accepted: {reason}\n{}",
+            quote_evidence(feedback)
+        ),
+        FeedbackKind::UncountedPromise => format!(
+            "\n\n## Your last promise did not count\n\nThe previous iteration printed the completion promise, but it \
+             did not count as a claim: {reason}\nIf the work is done, print the promise alone on the last line.\n"
+        ),
+    }
 }
 
 /// Renders the warning that the last iterations changed nothing.
@@ -238,7 +272,14 @@ fn render_continuation(input: &PromptInput<'_>, feedback: Option<&RejectionFeedb
         None => String::from("Your previous attempt did not output the completion promise."),
         Some(feedback) => {
             let reason = neutralise_tags(&feedback.reason);
-            format!("Your completion claim was rejected: {}.", reason.trim_end_matches('.'))
+            let reason = reason.trim_end_matches('.');
+            match feedback.kind {
+                FeedbackKind::RejectedClaim => format!("Your completion claim was rejected: {reason}."),
+                FeedbackKind::UncountedPromise => format!(
+                    "You printed the completion promise, but it did not count as a claim: {reason}. If the work is \
+                     done, print it alone on the last line."
+                ),
+            }
         }
     };
     format!(

@@ -1,5 +1,6 @@
 //! Tests of `prompt`.
 use super::*;
+use crate::claim::TagMention;
 
 fn done_promise() -> Promise {
     Promise::parse("DONE").unwrap()
@@ -78,8 +79,27 @@ fn notes_come_before_the_reason_of_a_rejection() {
     assert!(prompt.find("noted\n").unwrap() < prompt.find("## Your last claim was rejected").unwrap());
 }
 
+// spec: S13
+// finding: N25
+#[test]
+fn a_prompt_after_an_uncounted_promise_says_what_was_seen_and_why_it_did_not_count() {
+    let promise = done_promise();
+    let why = NoClaimReason::Mentioned { how: TagMention::Negated, near: "not yet <promise>DONE</promise>".into() };
+    let feedback = RejectionFeedback::uncounted_promise(&why);
+    let render = |plan| render_prompt(&plan, &prompt_input("Fix it.", &promise));
+    let fresh = render(PromptPlan::Whole { feedback: feedback.clone() });
+    let continued = render(PromptPlan::Continuation { feedback });
+    for prompt in [fresh, continued] {
+        assert!(prompt.contains("did not count as a claim: the sentence around the tag negates it"), "{prompt}");
+        assert!(prompt.contains("not yet [promise]DONE[/promise]"), "{prompt}");
+        assert!(!prompt.contains("did not output the completion promise"), "{prompt}");
+        assert_eq!(count_live_promises(&prompt), 1);
+    }
+    assert_eq!(RejectionFeedback::uncounted_promise(&NoClaimReason::NoTag), None);
+}
+
 fn rejection_feedback(reason: &str, tail: &str) -> Option<RejectionFeedback> {
-    Some(RejectionFeedback { reason: reason.into(), tail: tail.into() })
+    Some(RejectionFeedback::rejected_claim(reason.into(), tail.into()))
 }
 
 fn count_live_promises(prompt: &str) -> usize {

@@ -125,7 +125,10 @@ mod tests {
     }
 
     fn claim_made(iteration: u32, why: &str) -> Fact {
-        Fact::Claim { iteration, claim: ClaimFact { claimed: true, accepted: true, why: why.to_string() } }
+        Fact::Claim {
+            iteration,
+            claim: ClaimFact { claimed: true, accepted: true, why: why.to_string(), contradiction: None },
+        }
     }
 
     fn verdict_given(iteration: u32, verdict: Verdict) -> Fact {

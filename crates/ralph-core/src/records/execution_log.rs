@@ -184,7 +184,10 @@ mod tests {
     }
 
     fn claim_made(iteration: u32, claimed: bool, why: &str) -> Fact {
-        Fact::Claim { iteration, claim: ClaimFact { claimed, accepted: claimed, why: why.to_string() } }
+        Fact::Claim {
+            iteration,
+            claim: ClaimFact { claimed, accepted: claimed, why: why.to_string(), contradiction: None },
+        }
     }
 
     fn verdict_given(iteration: u32, verdict: Verdict, reason: &str) -> Fact {

@@ -190,7 +190,7 @@ mod tests {
     use crate::step::tests::builders::sample_seal;
 
     fn sample_journal(verdict: Verdict) -> Vec<Fact> {
-        let claim = ClaimFact { claimed: true, accepted: true, why: "on line 3".to_string() };
+        let claim = ClaimFact { claimed: true, accepted: true, why: "on line 3".to_string(), contradiction: None };
         [
             Fact::RunStarted {
                 kind: "run".to_string(),

@@ -9,7 +9,7 @@ use crate::claim::ClaimRules;
 use crate::criterion::Criterion;
 use crate::event::{Event, EventKind, LifecycleEvent, PlanAvailability, RunOpening, UnixMillis, WorkEvent};
 use crate::loop_state::{LoopPhase, LoopState};
-use crate::policy::{BaselineMode, ContextMode, Policy, ProofRequirement};
+use crate::policy::{BaselineMode, ContextMode, ContradictionRule, Policy, ProofRequirement};
 use crate::prompt::{CompletionInstructions, PromptInput, PromptPlan, render_prompt};
 use crate::seal::{Seal, SealingResult};
 use crate::step::step;
@@ -62,7 +62,9 @@ pub struct SessionLoopPlan {
 pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> SessionLoop {
     let SessionLoopPlan { prompt, rules, criteria, policy, sealing } = plan;
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
-    let policy = Policy { proof, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };
+    let contradictions = ContradictionRule::for_criteria(&criteria);
+    let policy =
+        Policy { proof, contradictions, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };
     // The journal of a session starts with its first decision, so the opening is not recorded.
     let started = LifecycleEvent::Started { opening: RunOpening::default(), orders: Vec::new() };
     let (mut machine, _) = step(LoopState::new(policy), build_event(moment, EventKind::Lifecycle(started)));

@@ -19,7 +19,8 @@ use crate::stall::{self, StallDecision};
 
 /// How an iteration ended that did not end the run.
 pub(super) enum IterationResult {
-    NoClaim,
+    /// There was no claim. If a promise was printed, the next prompt says why it did not count.
+    NoClaim(Option<RejectionFeedback>),
     /// The claim was rejected. The next prompt contains the feedback.
     Rejected(RejectionFeedback),
     TimedOut,
@@ -134,7 +135,7 @@ pub(super) fn continue_run(
     result: IterationResult,
 ) -> StepResult {
     let status = match result {
-        IterationResult::NoClaim | IterationResult::Rejected(_) => IterationStatus::Finished,
+        IterationResult::NoClaim(_) | IterationResult::Rejected(_) => IterationStatus::Finished,
         IterationResult::TimedOut => IterationStatus::TimedOut,
     };
     let mut effects = vec![iteration_ended(iteration, status, context.now())];
@@ -254,7 +255,8 @@ fn iteration_ended(iteration: &IterationState, status: IterationStatus, at: Unix
 fn next_prompt_plan(context: &mut LoopContext, result: IterationResult, stall_decision: StallDecision) -> PromptPlan {
     let feedback = match result {
         IterationResult::Rejected(feedback) => Some(feedback),
-        IterationResult::NoClaim | IterationResult::TimedOut => None,
+        IterationResult::NoClaim(feedback) => feedback,
+        IterationResult::TimedOut => None,
     };
     if let StallDecision::LastChance { unchanged_iterations: still } = stall_decision {
         context.session = None;
@@ -268,7 +270,7 @@ fn next_prompt_plan(context: &mut LoopContext, result: IterationResult, stall_de
 
 fn exhausted_reason(result: &IterationResult) -> String {
     match result {
-        IterationResult::NoClaim => "Max iterations reached without completion promise".to_string(),
+        IterationResult::NoClaim(_) => "Max iterations reached without completion promise".to_string(),
         IterationResult::Rejected(feedback) => {
             format!("Max iterations reached. Last verification: {}", feedback.reason)
         }

@@ -54,7 +54,7 @@ fn on_verified(
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let verdict = evidence.verdict();
     let reason = evidence.verdict_reason();
-    let feedback = RejectionFeedback { reason: reason.clone(), tail: evidence.deciding_output_tail().into() };
+    let feedback = RejectionFeedback::rejected_claim(reason.clone(), evidence.deciding_output_tail().into());
     let fact = Fact::Verdict { iteration: iteration.number, verdict, reason: reason.clone(), checks: evidence.checks };
     context.blind_verdicts = match verdict {
         Verdict::CouldNotEvaluate => context.blind_verdicts + 1,

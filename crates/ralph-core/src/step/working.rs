@@ -17,7 +17,7 @@ use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, 
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::{ProofRequirement, RejectTagUse};
+use crate::policy::{ContradictionRule, Policy, ProofRequirement, RejectTagUse};
 use crate::prompt::RejectionFeedback;
 use crate::text::text_tail;
 
@@ -180,29 +180,38 @@ fn handle_good_attempt(
         (Some(run_end), _) => {
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
         }
-        (None, Claim::None { .. }) => {
+        (None, Claim::None { why }) => {
             effects.push(record_claim(key, report, ClaimDisposition::NoClaim));
-            transitions::continue_run(context, &iteration, IterationResult::NoClaim)
+            let feedback = RejectionFeedback::uncounted_promise(why);
+            transitions::continue_run(context, &iteration, IterationResult::NoClaim(feedback))
         }
-        (None, Claim::Made { contradiction: Some(open), .. }) => {
+        (None, Claim::Made { contradiction: Some(open), .. }) if rejects_contradictions(&context.policy) => {
             effects.push(record_claim(key, report, ClaimDisposition::Contradicted));
             let reason = format!("the message that claims completion also says: {}", open.sentence);
-            let feedback = RejectionFeedback { reason, tail: String::new() };
+            let feedback = RejectionFeedback::rejected_claim(reason, String::new());
             transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
         (None, Claim::Made { .. }) if context.policy.duty.is_violated_by(&report.reading.final_text) => {
             effects.push(record_claim(key, report, ClaimDisposition::SentBack));
             let reason = "the message that approves the work also rejects it: do one or the other".to_string();
-            let feedback = RejectionFeedback { reason, tail: String::new() };
+            let feedback = RejectionFeedback::rejected_claim(reason, String::new());
             transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
-        (None, Claim::Made { contradiction: None, .. }) => {
+        (None, Claim::Made { .. }) => {
             effects.push(record_claim(key, report, ClaimDisposition::Accepted));
             handle_claim(context, iteration, attempt)
         }
     };
     effects.extend(more);
     (state, effects)
+}
+
+/// Returns whether a contradiction rejects the claim. Where a check can decide, it is only a warning.
+fn rejects_contradictions(policy: &Policy) -> bool {
+    match (policy.proof, policy.contradictions) {
+        (ProofRequirement::ClaimAlone, _) | (ProofRequirement::Checks, ContradictionRule::Reject) => true,
+        (ProofRequirement::Checks, ContradictionRule::Warn) => false,
+    }
 }
 
 fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -> StepResult {
@@ -354,9 +363,12 @@ pub(super) enum ClaimDisposition {
 
 /// Records the claim of an attempt, and why it is accepted or not.
 pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition: ClaimDisposition) -> Effect {
-    let (claimed, mut why) = match &report.reading.claim {
-        Claim::Made { line, .. } => (true, format!("asserted on line {line} of the final message")),
-        Claim::None { why } => (false, why.to_string()),
+    let (claimed, mut why, contradiction) = match &report.reading.claim {
+        Claim::Made { line, contradiction, .. } => {
+            let open = contradiction.as_ref().map(|open| open.sentence.clone());
+            (true, format!("asserted on line {line} of the final message"), open)
+        }
+        Claim::None { why } => (false, why.to_string(), None),
     };
     let objection = match disposition {
         ClaimDisposition::Accepted | ClaimDisposition::NoClaim => None,
@@ -369,7 +381,7 @@ pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition:
     if let (true, Some(objection)) = (claimed, objection) {
         why = format!("{why}, {objection}");
     }
-    record_fact(Fact::Claim { iteration: key.iteration, claim: ClaimFact { claimed, accepted, why } })
+    record_fact(Fact::Claim { iteration: key.iteration, claim: ClaimFact { claimed, accepted, why, contradiction } })
 }
 
 /// Records the result of an attempt, and whether it started another session than the one it should have resumed.

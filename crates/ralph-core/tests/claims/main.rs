@@ -60,15 +60,44 @@ fn every_output_of_the_corpus_is_read_right() {
     assert_eq!(count, 273);
 }
 
-// spec: S3, S4, S7
+fn read_further_message(case: &Value) -> Option<ClaimReading> {
+    let message = text(case, "message");
+    read(case, |finder| finder.handle_event(TranscriptEvent::AgentText { message: 1, text: message }))
+}
+
+// spec: S3, S4
 #[test]
-fn every_further_message_is_read_right() {
+fn every_claim_in_a_further_message_is_read_right() {
     let count = check(MORE, |case| {
-        let message = text(case, "message");
-        let reading =
-            read(case, |finder| finder.handle_event(TranscriptEvent::AgentText { message: 1, text: message }));
         let claimed = case.get("claimed").and_then(Value::as_bool).unwrap();
-        complaint(case, reading.as_ref(), claimed, case.get("contradiction").and_then(Value::as_bool))
+        complaint(case, read_further_message(case).as_ref(), claimed, None)
     });
     assert!(count >= 150);
+}
+
+/// The wordings for open work are endless, so the rules find most of them; a false alarm is worse than a missed one.
+// spec: S7
+// finding: N23
+#[test]
+fn contradictions_in_further_messages_are_found_without_false_alarms() {
+    let (mut open, mut found, mut fine, mut alarms) = (0, 0, 0, Vec::new());
+    for line in MORE.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let Some(Claim::Made { contradiction, .. }) = read_further_message(&case).map(|reading| reading.claim) else {
+            continue;
+        };
+        match case.get("contradiction").and_then(Value::as_bool) {
+            Some(true) => {
+                open += 1;
+                found += usize::from(contradiction.is_some());
+            }
+            Some(false) => {
+                fine += 1;
+                alarms.extend(contradiction.map(|open| open.sentence));
+            }
+            None => {}
+        }
+    }
+    assert!(found * 10 >= open * 6, "only {found} of {open} contradictions are found");
+    assert!(alarms.len() * 200 <= fine, "{} false alarms in {fine} messages: {alarms:?}", alarms.len());
 }

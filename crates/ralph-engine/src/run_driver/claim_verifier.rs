@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use ralph_core::claim::ClaimReading;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
 use ralph_core::policy::BaselineMode;
@@ -40,8 +41,8 @@ pub struct ClaimRequest {
     pub seal: Option<Seal>,
     /// The number of the agent that made the claim.
     pub agent: u32,
-    /// The agent's final message; if it is unknown, it is read again from the log.
-    pub final_text: Option<String>,
+    /// The reading of the agent's output; if it is unknown, the log is read again.
+    pub reading: Option<ClaimReading>,
 }
 
 /// The evidence for or against a claim.
@@ -100,19 +101,18 @@ impl ClaimVerifier {
     }
 
     fn build_claim(&self, request: ClaimRequest) -> SubmittedClaim {
-        let ClaimRequest { key, agent, final_text, .. } = request;
+        let ClaimRequest { key, agent, reading, .. } = request;
         let output = self.plan.context.run_folder().join(format!("{}.ndjson", attempt_log_name(key)));
-        let report = final_text.unwrap_or_else(|| self.reread_final_text(agent, &output));
-        SubmittedClaim { promise: self.plan.spec.claim_rules.promise.as_str().to_owned(), report, output_file: output }
+        let reading = reading.or_else(|| self.reread_output(agent, &output));
+        let promise = self.plan.spec.claim_rules.promise.as_str().to_owned();
+        SubmittedClaim::from_reading(promise, reading, output)
     }
 
-    /// Reads the final message from the log; empty if the log cannot be read, which proves nothing.
-    fn reread_final_text(&self, agent: u32, output: &Path) -> String {
-        let rules = self.plan.spec.claim_rules.clone();
-        let reading = File::open(output).and_then(|mut file| {
-            read_output_claim(self.plan.context.agent_at(agent).output_format(), rules, "", &mut file)
-        });
-        reading.map(|reading| reading.final_text).unwrap_or_default()
+    /// Reads the log again; `None` if it cannot be read, which proves nothing.
+    fn reread_output(&self, agent: u32, output: &Path) -> Option<ClaimReading> {
+        let (rules, format) = (self.plan.spec.claim_rules.clone(), self.plan.context.agent_at(agent).output_format());
+        let mut file = File::open(output).ok()?;
+        read_output_claim(format, rules, "", &mut file).ok()
     }
 
     fn check_context(&self, name: String, claim: SubmittedClaim) -> CheckContext {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::attempt::AttemptReport;
+use ralph_core::claim::ClaimReading;
 use ralph_core::effect::{AgentStart, Effect};
 use ralph_core::event::{AttemptKey, WorkEvent};
 use ralph_core::policy::BaselineMode;
@@ -30,7 +31,7 @@ pub(super) struct EffectRunner {
     messages: mpsc::UnboundedSender<DriverMessage>,
     running: Option<RunningWork>,
     /// The agent's final message in that attempt.
-    last_final_text: Option<(AttemptKey, String)>,
+    last_reading: Option<(AttemptKey, ClaimReading)>,
 }
 
 /// The running agent, or the running checks.
@@ -50,7 +51,7 @@ impl EffectRunner {
             verifier: ClaimVerifier::new(Arc::clone(&plan), keeper, log_budget),
             plan,
             running: None,
-            last_final_text: None,
+            last_reading: None,
         }
     }
 
@@ -76,8 +77,8 @@ impl EffectRunner {
     }
 
     /// Remembers the agent's final message: it may be a claim that is verified.
-    pub(super) fn remember_final_text(&mut self, key: AttemptKey, report: &AttemptReport) {
-        self.last_final_text = Some((key, report.reading.final_text.clone()));
+    pub(super) fn remember_reading(&mut self, key: AttemptKey, report: &AttemptReport) {
+        self.last_reading = Some((key, report.reading.clone()));
     }
 
     pub(super) fn start_preparation(&mut self, round: u32, baseline: BaselineMode) {
@@ -93,10 +94,10 @@ impl EffectRunner {
 
     /// Verifies the claim of an attempt. `agent` is the number of the agent that made it.
     pub(super) fn start_checks(&mut self, key: AttemptKey, round: u32, agent: u32, seal: Option<Seal>) {
-        let final_text = self.last_final_text.as_ref().filter(|(attempt, _)| *attempt == key);
-        let final_text = final_text.map(|(_, text)| text.clone());
+        let reading = self.last_reading.as_ref().filter(|(attempt, _)| *attempt == key);
+        let reading = reading.map(|(_, reading)| reading.clone());
         let (command_sender, commands) = mpsc::unbounded_channel();
-        let verification = self.verifier.verify(ClaimRequest { key, round, seal, agent, final_text }, commands);
+        let verification = self.verifier.verify(ClaimRequest { key, round, seal, agent, reading }, commands);
         let messages = self.messages.clone();
         let work = async move {
             let VerifiedClaim { evidence, snapshot, warning } = verification.await;

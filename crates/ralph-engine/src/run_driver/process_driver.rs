@@ -350,7 +350,7 @@ impl ProcessDriver<'_> {
         match &event {
             WorkEvent::AttemptEnded { key, report } => {
                 failpoints::reach_fail_point(FailPoint::AgentExitedUnrecorded);
-                self.effects.remember_final_text(*key, report);
+                self.effects.remember_reading(*key, report);
                 let root = &self.plan.context.project.root;
                 if !root.is_dir() {
                     let what = format!("the agent removed the workspace {}", root.display());

@@ -114,6 +114,7 @@ impl LoopCheckRun<'_> {
             claim: SubmittedClaim {
                 promise: self.loop_file.loop_state.rules.promise.as_str().to_owned(),
                 report: self.claim_text.clone(),
+                contradiction: None,
                 output_file: PathBuf::new(),
             },
             judge: None,

@@ -24,6 +24,7 @@ mod verification_control;
 
 use std::path::PathBuf;
 
+use ralph_core::claim::ClaimReading;
 use ralph_core::evidence::CheckEvidence;
 
 use ralph_process::{Keeper, LogBudget};
@@ -68,8 +69,23 @@ pub struct SubmittedClaim {
     pub promise: String,
     /// The agent's last message, truncated to a limit.
     pub report: String,
+    /// The statement in this message that work is open.
+    pub contradiction: Option<String>,
     /// The file with the complete output of the agent.
     pub output_file: PathBuf,
+}
+
+impl SubmittedClaim {
+    /// Returns the claim that an output contains. An output that cannot be read proves nothing.
+    pub fn from_reading(promise: String, reading: Option<ClaimReading>, output_file: PathBuf) -> Self {
+        let contradiction = reading.as_ref().and_then(|reading| reading.claim.contradiction());
+        Self {
+            promise,
+            contradiction: contradiction.map(|open| open.sentence.clone()),
+            report: reading.map(|reading| reading.final_text).unwrap_or_default(),
+            output_file,
+        }
+    }
 }
 
 /// The position of a criterion among the criteria of a claim.

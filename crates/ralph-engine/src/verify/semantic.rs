@@ -12,7 +12,7 @@ use super::diff::diff_worktree;
 use super::external::sanitize_and_redact;
 use super::judge::{ClaimJudge, JudgeQuestion, JudgeReply, ask_judge};
 use super::verification_control::VerificationControl;
-use super::{CheckContext, CheckPosition};
+use super::{CheckContext, CheckPosition, SubmittedClaim};
 use ralph_process::RawLog;
 
 /// Searches the agent's report for negative patterns, then asks the judge if there is something to judge.
@@ -63,7 +63,7 @@ async fn run_judge(
         Ok(diff) => diff,
     };
     let material = JudgeMaterial::new(
-        &sanitize_and_redact(&context.claim.report),
+        &sanitize_and_redact(&report_for_judge(&context.claim)),
         &sanitize_and_redact(&diff),
         position.earlier_evidence,
     );
@@ -81,7 +81,16 @@ async fn run_judge(
     CheckEvidence {
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         log,
-        ..conclude_evidence(check, judge, &reply, answer)
+        ..conclude_evidence(check, judge, &reply, answer, &context.claim)
+    }
+}
+
+/// Returns the agent's report. If it says that work is open, the judge is told.
+fn report_for_judge(claim: &SubmittedClaim) -> String {
+    let report = &claim.report;
+    match &claim.contradiction {
+        None => report.clone(),
+        Some(open) => format!("{report}\n\n[ralph: this report claims completion, but it also says: {open}]"),
     }
 }
 
@@ -90,6 +99,7 @@ fn conclude_evidence(
     judge: &ClaimJudge,
     reply: &JudgeReply,
     answer: Result<JudgeAnswer, String>,
+    claim: &SubmittedClaim,
 ) -> CheckEvidence {
     let shown = VerificationMethod::Semantic(check.clone()).summary_line();
     let evidence = |verdict, reason: String| CheckEvidence {
@@ -97,8 +107,8 @@ fn conclude_evidence(
         spend: Some(reply.spend),
         ..CheckEvidence::without_output(EvidenceKind::Semantic, shown, verdict, sanitize_and_redact(&reason))
     };
-    match (answer, judge.on_error) {
-        (Ok(answer), _) => {
+    match (answer, judge.on_error, &claim.contradiction) {
+        (Ok(answer), _, _) => {
             let ReasonedVerdict { verdict, reason } = decide_verdict(&answer);
             let tail = render_findings(&answer);
             let judgement = JudgeReport {
@@ -108,8 +118,13 @@ fn conclude_evidence(
             };
             CheckEvidence { judgement: Some(judgement), tail, ..evidence(verdict, reason) }
         }
-        (Err(reason), JudgeErrorPolicy::Reject) => evidence(Verdict::CouldNotEvaluate, reason),
-        (Err(reason), JudgeErrorPolicy::StringMatch) => CheckEvidence {
+        (Err(reason), JudgeErrorPolicy::Reject, _) => evidence(Verdict::CouldNotEvaluate, reason),
+        // Without the judge, the claim alone would decide.
+        (Err(reason), JudgeErrorPolicy::StringMatch, Some(open)) => evidence(
+            Verdict::Rejected,
+            format!("the message that claims completion also says: {open} (the judge could not decide: {reason})"),
+        ),
+        (Err(reason), JudgeErrorPolicy::StringMatch, None) => CheckEvidence {
             unverified: true,
             ..evidence(Verdict::Accepted, format!("unverified, by the promise alone: {reason}"))
         },

@@ -23,6 +23,7 @@ const CLASSIC_KEYS: &[ClassicKey] = &[
     ("AGENT_RESPONSE_FILTER", |s| SettingSlot::MaybeText(&mut s.current_agent_mut().response_filter)),
     ("AGENT_DISPLAY_FILTER", |s| SettingSlot::MaybeText(&mut s.current_agent_mut().display_filter)),
     ("SPECS_DIR", |s| SettingSlot::Text(&mut s.specs_dir)),
+    ("CONTRADICTIONS", |s| SettingSlot::Contradictions(&mut s.signals.contradictions)),
     ("MAX_RETRIES", |s| SettingSlot::Count(&mut s.limits.max_retries, NumberBounds::RETRIES)),
 ];
 

@@ -5,7 +5,7 @@ mod preflight;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ralph_core::claim::Promise;
+use ralph_core::claim::{ContradictionSearch, Promise};
 use ralph_core::criterion::Criterion;
 use ralph_core::policy::{ExhaustionPolicy, Policy};
 use ralph_engine::project::Project;
@@ -116,7 +116,13 @@ impl ClassicRunRequest<'_> {
         let plan = build_default_plan(request, project)?;
         let stall_after = settings.classic_stall_limit();
         let home = &plan.context.project.home;
+        let mut claim_rules = plan.spec.claim_rules.clone();
+        if mode == ClassicMode::Plan {
+            // A plan lists open work.
+            claim_rules.contradictions = ContradictionSearch::Off;
+        }
         let spec = RunSpec {
+            claim_rules,
             plan_file: (mode == ClassicMode::Build).then(|| home.join("implementation_plan.md")),
             policy: Policy { when_exhausted: self.when_exhausted, stall_after, ..plan.spec.policy },
             ..plan.spec

@@ -164,6 +164,34 @@ fn the_filters_of_a_classic_file_find_the_agent_s_own_text() {
     assert!(people.stderr.contains("working") && !people.stderr.contains("echo"), "{}", people.stderr);
 }
 
+// spec: C2, A2
+// finding: N31
+#[test]
+fn a_filter_alone_reads_records_of_another_shape_and_the_exit_code_decides() {
+    for agent_type in ["claude", "codex", "amp", "cline"] {
+        let project = Project::new();
+        let agent = project.shell("cat > /dev/null\necho '{\"mine\":\"<promise>COMPLETE</promise>\"}'");
+        let text = format!(
+            "AGENT_TYPE={agent_type}\nAGENT_CLI={agent}\nAGENT_ARGS=x\nAGENT_RESPONSE_FILTER=.mine\nMAX_RETRIES=0\n"
+        );
+        file(&project, ".ralph/config", text);
+        let answer = run(&project).env("AMP_API_KEY", "none").output().expect(0);
+        assert_eq!(answer.finished()["outcome"], "completed", "{agent_type}");
+    }
+}
+
+// spec: S7, C2
+#[test]
+fn a_classic_file_can_disable_the_search_for_contradictions() {
+    let project = Project::new();
+    let script = project.script("text 3 tests still fail.\\n\\n{promise}\n");
+    let text = format!("AGENT_TYPE=text\nAGENT_CLI='{FAKE_AGENT}'\nAGENT_ARGS=\"script {script}\"\n");
+    file(&project, ".ralph/config", &text);
+    run(&project).env("RALPH_DEFAULT_MAX_ITERATIONS", "1").output().expect(3);
+    file(&project, ".ralph/config", format!("{text}CONTRADICTIONS=false\n"));
+    run(&project).env("RALPH_DEFAULT_MAX_ITERATIONS", "1").output().expect(0);
+}
+
 // spec: G2, L7
 #[test]
 fn timeouts_come_from_the_configuration() {

@@ -123,16 +123,33 @@ fn an_agent_that_says_blocked_ends_the_run() {
 }
 
 // spec: S7
+// finding: N23
 #[test]
-fn a_claim_that_contradicts_itself_is_rejected_without_running_a_check() {
+fn a_contradiction_rejects_a_claim_only_if_no_check_decides() {
     let project = Project::new();
     let script = project.outside("script");
     std::fs::write(&script, "text 3 tests still fail in the parser.\\n\\n{promise}\n").unwrap();
     let run = || project.run(&["script", script.to_str().unwrap()]).args(["--max-iterations", "1"]);
-    let answer = run().args(["--check", "true"]).output().expect(3);
-    assert!(answer.events_named("verdict").is_empty());
+    let answer = run().output().expect(3);
     assert!(answer.finished()["reason"].as_str().unwrap().contains("3 tests still fail"));
-    run().args(["--check", "true", "--no-contradictions"]).output().expect(0);
+    run().args(["--no-contradictions"]).output().expect(0);
+    let answer = run().args(["--check", "true"]).output().expect(0);
+    assert_eq!(answer.events_named("verdict").len(), 1);
+    let claim = answer.events_named("claim")[0]["claim"].clone();
+    assert_eq!(claim["contradiction"], "3 tests still fail in the parser.");
+    run().args(["--check", "false", "--no-baseline"]).output().expect(3);
+}
+
+// spec: S13
+// finding: N25
+#[test]
+fn the_next_prompt_says_why_a_printed_promise_did_not_count() {
+    let project = Project::new();
+    let kept = project.outside("prompt");
+    let script = project.script(&format!("prompt {}\ntext I will not print {{promise}} yet.\n", kept.display()));
+    project.run(&["script", &script]).args(["--max-iterations", "2", "--fresh"]).output().expect(3);
+    let second = std::fs::read_to_string(kept).unwrap();
+    assert!(second.contains("did not count as a claim: the sentence around the tag negates it"), "{second}");
 }
 
 // spec: S9

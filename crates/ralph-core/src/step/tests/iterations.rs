@@ -188,15 +188,6 @@ fn a_claim_rejected_on_the_last_iteration_is_the_reason_not_the_limit() {
     assert!(scene.end_reason().contains("Last verification: `make test`: Command exited with 1"));
 }
 
-// spec: S7
-#[test]
-fn a_claim_that_contradicts_itself_is_rejected_before_any_check_runs() {
-    let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, contradicting_report());
-    assert!(!scene.has_effect(&Effect::RunChecks { key: attempt_key(1, 1), round: 1 }));
-    let PromptPlan::Whole { feedback: Some(feedback) } = prompt_plan_of(&scene) else { panic!("no feedback") };
-    assert!(feedback.reason.contains("2 tests fail."));
-}
-
 // spec: S6, L2
 #[test]
 fn an_agent_that_says_blocked_ends_the_run_as_blocked() {

@@ -5,6 +5,8 @@ pub(crate) mod builders;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod command;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod contradiction;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod failure;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;

@@ -193,7 +193,7 @@ impl AgentListener {
             exit => exit,
         };
         let final_record = self.final_record;
-        let context = ExitContext { format: self.io.format, exit, stderr, stray_line, final_record };
+        let context = ExitContext { format: self.judged_format(), exit, stderr, stray_line, final_record };
         let AgentFailure { kind, message } = infer_failure(self.io.adapter, &context)?;
         Some(AgentReportedError { kind, message: sanitize_text(&message), reset_at: None })
     }
@@ -207,8 +207,15 @@ impl AgentListener {
         AgentReportedError { message: format!("{} (hint: {remedy})", failure.message), ..failure }
     }
 
+    /// Returns the format whose records the attempt is judged by. If a filter of the user reads records of another
+    /// shape, its output is the text, and the exit code decides.
+    fn judged_format(&self) -> OutputFormat {
+        let has_records = self.io.reader.record_counts().recognised > 0;
+        if self.io.reader.has_filter() && !has_records { OutputFormat::Text } else { self.io.format }
+    }
+
     fn stream_status(&self) -> OutputParseStatus {
-        match self.io.format {
+        match self.judged_format() {
             OutputFormat::Text => OutputParseStatus::Understood,
             _ if self.io.reader.record_counts().recognised > 0 => OutputParseStatus::Understood,
             _ => OutputParseStatus::NotUnderstood,

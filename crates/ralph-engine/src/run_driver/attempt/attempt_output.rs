@@ -46,6 +46,14 @@ impl AttemptOutputReader {
         }))
     }
 
+    /// Returns whether a filter of the user determines the agent's text.
+    pub(super) fn has_filter(&self) -> bool {
+        match self {
+            Self::Parsed(_) => false,
+            Self::Filtered(_) => true,
+        }
+    }
+
     /// Returns the parser of the agent's format.
     pub(in crate::run_driver) fn parser(&mut self) -> &mut dyn StreamParser {
         match self {

@@ -77,7 +77,7 @@ impl DecidedStep {
 impl<'a, J: StepJournal> LoopRunner<'a, J> {
     /// Returns the loop of a run that has not started.
     pub fn new(plan: Arc<RunPlan>, journal: J, observer: &'a mut dyn RunObserver) -> Self {
-        let (state, record) = (LoopState::new(plan.spec.policy.clone()), RunRecord::for_plan(&plan));
+        let (state, record) = (LoopState::new(plan.spec.loop_policy()), RunRecord::for_plan(&plan));
         Self { plan, state, next_seq: 1, record, journal, observer }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::claim::{ClaimRules, PromiseNonce};
 use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::event::PlanAvailability;
-use ralph_core::policy::Policy;
+use ralph_core::policy::{ContradictionRule, Policy};
 use ralph_core::task::Role;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -111,6 +111,12 @@ pub enum RunSpecError {
 }
 
 impl RunSpec {
+    /// Returns the policy of the loop. A contradiction only warns if a criterion can decide about the claim.
+    #[must_use]
+    pub fn loop_policy(&self) -> Policy {
+        Policy { contradictions: ContradictionRule::for_criteria(&self.criteria), ..self.policy.clone() }
+    }
+
     /// Returns the spec of a run that only has a claim to go by. The caller adds checks and limits.
     #[must_use]
     pub fn new(prompt: PromptSource, agent: &AgentChoice, claim_rules: ClaimRules, policy: Policy) -> Self {

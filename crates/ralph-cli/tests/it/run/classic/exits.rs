@@ -28,6 +28,18 @@ fn each_mode_runs_its_prompt_until_the_agent_claims_completion() {
     }
 }
 
+// spec: S7, C1
+// finding: N29
+#[test]
+fn a_plan_that_lists_open_work_is_complete() {
+    let project = project();
+    let script = project.script("text Remaining work:\\n- [ ] write the parser\\n- [ ] TODO: tests\\n\\n{promise}\n");
+    let answer = run(&project, &["plan", "1"], &["script", &script]).output().expect(0);
+    assert_eq!(ended(&answer), ("completed".to_owned(), 0));
+    let answer = run(&project, &["build", "1", "--strict"], &["script", &script]).output().expect(3);
+    assert_eq!(ended(&answer), ("exhausted".to_owned(), 3));
+}
+
 // spec: C1
 #[test]
 fn n_limits_the_iterations_and_defaults_to_ten() {

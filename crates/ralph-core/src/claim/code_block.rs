@@ -93,7 +93,8 @@ impl CodeBlockScanner {
         if mark != open.mark || length < open.length {
             return;
         }
-        if info.is_empty() {
+        // Some agents print a tag right behind the closing fence.
+        if info.is_empty() || info.starts_with('<') {
             open.depth -= 1;
             if open.depth == 0 {
                 self.open_block = None;

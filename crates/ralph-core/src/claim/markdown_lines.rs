@@ -41,7 +41,9 @@ pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<
         if !inside && code_blocks.is_open() {
             block_start = out.len() + 1;
         }
-        let kind = if inside || code_blocks.is_open() { LineKind::Code } else { classify_line(raw) };
+        let is_tag_behind_fence = inside && !code_blocks.is_open() && after_fence(raw).starts_with('<');
+        let is_code = (inside || code_blocks.is_open()) && !is_tag_behind_fence;
+        let kind = if is_code { LineKind::Code } else { classify_line(raw) };
         out.push(MessageLine { start, end: start + raw.len(), kind, indent_columns: indent_width(raw) });
         start += raw.len() + 1;
     }
@@ -58,6 +60,13 @@ pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<
     }
     mark_indented_code(&mut out, closing);
     out
+}
+
+/// Returns the text of a line behind its code fence, or the whole line.
+pub(crate) fn after_fence(raw: &str) -> &str {
+    let text = raw.trim_start();
+    let rest = text.trim_start_matches(['`', '~']);
+    if text.len() - rest.len() >= 3 { rest } else { raw }
 }
 
 /// Reads the lines of a code block that is never closed as text if the message ends with a lone tag behind other text:
@@ -193,6 +202,7 @@ mod tests {
         let last_kind = |text: &str| line_kinds(text).pop();
         assert_eq!(last_kind("```\nls\n```\nand\n```\nAll tests pass.\n\n<promise>X</promise>"), Some(LineKind::Prose));
         assert_eq!(last_kind("```bash\nls\n\nAll tests pass.\n\n<promise>X</promise>"), Some(LineKind::Prose));
+        assert_eq!(last_kind("```\nls\n```<promise>X</promise>"), Some(LineKind::Prose));
         assert_eq!(last_kind("Print this:\n```\n<promise>X</promise>"), Some(LineKind::Code));
         assert_eq!(last_kind("```xml\n<a/>\n<promise>X</promise>"), Some(LineKind::Code));
     }

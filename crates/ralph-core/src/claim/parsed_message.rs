@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use super::code_block::CodeBlockScanner;
 use super::excluded_regions::{find_excluded_ranges, is_in_code_span, is_transparent_element};
-use super::markdown_lines::{LineKind, MessageLine, line_index_at, split_lines};
+use super::markdown_lines::{LineKind, MessageLine, after_fence, line_index_at, split_lines};
 use super::prose_words::{MASKED_CODE_CHAR, ProseWord, TAG_WORD, split_words};
 use super::signal_tag::{SignalTag, find_element_marks, find_signal_tags};
 use super::slice_or_empty;
@@ -111,7 +111,13 @@ impl<'a> ParsedMessage<'a> {
 
     /// Returns whether the tag is in an inline code span.
     pub(crate) fn is_inline_code(&self, tag: &SignalTag) -> bool {
-        let start = self.line_range(self.line_at(tag.span.start)).start;
+        let line = self.line_range(self.line_at(tag.span.start));
+        let start = line.end - after_fence(slice_or_empty(self.text, line.clone())).len();
+        let is_behind_fence = start >= tag.span.start && !self.text_after(tag.span.end).contains('`');
+        if is_behind_fence {
+            return false;
+        }
+        let start = line.start;
         let end = self.line_range(self.line_at(tag.span.end - 1)).end;
         is_in_code_span(slice_or_empty(self.text, start..end), &(tag.span.start - start..tag.span.end - start))
     }

@@ -122,7 +122,11 @@ impl PatternList {
 
     /// Returns whether a pattern of one slot matches this word.
     pub(crate) fn matches_word(&self, word: &ProseWord) -> bool {
-        self.matches(core::slice::from_ref(word))
+        self.patterns.iter().any(|pattern| {
+            pattern.slot_count == 1
+                && word.mask.intersects(pattern.first_word_mask)
+                && self.slots.get(pattern.first_slot).is_some_and(|slot| word_matches_slot(word, slot))
+        })
     }
 
     fn find_pattern(&self, pattern: &WordPattern, words: &[ProseWord]) -> Option<Range<usize>> {

@@ -170,13 +170,12 @@ pub(crate) fn is_verb_form(word: &str, base: &str) -> bool {
 
 /// Parses a number that is written in digits, or in words up to twelve.
 pub(crate) fn parse_number(word: &str) -> Option<u64> {
-    if !word.starts_with(|c: char| c.is_ascii_digit() || "zotfsen".contains(c)) {
-        return None;
-    }
     const NUMBER_NAMES: &[&str] =
         &["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
-    let digits = word.replace([',', '_'], "");
-    digits.parse().ok().or_else(|| NUMBER_NAMES.iter().position(|name| *name == word).map(|value| value as u64))
+    if word.starts_with(|c: char| c.is_ascii_digit()) {
+        return word.replace([',', '_'], "").parse().ok();
+    }
+    NUMBER_NAMES.iter().position(|name| *name == word).map(|value| value as u64)
 }
 
 /// A longer run of words is probably a log, so it is split.

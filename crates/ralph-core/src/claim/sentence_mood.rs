@@ -367,7 +367,7 @@ fn is_reported(clause: &[ProseWord], position: SentencePosition, cues: &Language
 }
 
 /// Returns whether a reporting verb comes right before the tag.
-pub(crate) fn reports_tag(clause: &[ProseWord], cues: &LanguageTable) -> bool {
+fn reports_tag(clause: &[ProseWord], cues: &LanguageTable) -> bool {
     const MAX_WORDS_BEFORE_TAG: usize = 3;
     let before = clause.iter().position(ProseWord::is_tag).unwrap_or(clause.len());
     let near = clause.get(before.saturating_sub(MAX_WORDS_BEFORE_TAG)..before).unwrap_or(&[]);

@@ -102,7 +102,8 @@ fn read_prose_lead_in(view: &ParsedMessage<'_>, above: usize, line: usize, joine
         let is_denied = cues.forward_denials.matches(&sentence);
         return is_denied.then_some(LeadInMeaning::Mentions(TagMention::Negated));
     }
-    if sentence.len() <= 4 && view.paragraph_lines(above).len() == 1 {
+    let is_label = sentence.iter().any(|word| word.text == ":");
+    if sentence.len() <= 4 && !is_label && view.paragraph_lines(above).len() == 1 {
         return if is_change_report(&sentence) { None } else { read_lead_in_mood(&sentence) };
     }
     let is_adjacent = above + 1 == line;

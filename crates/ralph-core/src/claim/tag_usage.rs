@@ -9,7 +9,6 @@ use super::parsed_message::{ParsedMessage, trim_decoration};
 use super::prose_words::{ProseWord, split_sentences};
 use super::sentence_mood::{
     SentencePosition, gives_signal_now, has_imperative, is_present_signal_verb, mention_by_phrase, mention_in_sentence,
-    reports_tag,
 };
 use super::signal_tag::{BracketForm, SignalTag};
 use super::surrounding_lines::{ends_with_dangling_word, mention_from_surrounding_lines, mention_in_list};
@@ -147,7 +146,7 @@ fn inline_mention(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMentio
     if is_alone_in_sentence && has_text_before(view, tag) && view.is_end_of_message(tag.span.end) {
         let cues = language_of(sentence);
         let is_closed = after.iter().any(ProseWord::ends_sentence);
-        if !is_about_tag(sentence, before, cues) && (!is_closed || ends_with_result(before, cues)) {
+        if !is_about_tag(before, cues) && (!is_closed || ends_with_result(before, cues)) {
             return cues.work_not_done.matches(before).then_some(TagMention::Negated);
         }
     }
@@ -180,14 +179,14 @@ fn is_blank_mark(c: char) -> bool {
     c.is_whitespace() || "*_-+".contains(c)
 }
 
-/// Returns whether the words before the tag end with a result, as in "All tests pass" or "Build successful (1.95s)".
+/// Returns whether the words before the tag end with a result, as in "All tests pass" or "Bundle written (3.1s)".
 fn ends_with_result(before: &[ProseWord], cues: &LanguageTable) -> bool {
     before.last().is_some_and(|word| word.is_punctuation() || word.text == "`" || cues.work_done.matches_word(word))
 }
 
 /// Returns whether a sentence that ends with the tag is about the tag: the tag is its object, it names or introduces
 /// the tag, orders or reports it, or sets a condition for it.
-fn is_about_tag(sentence: &[ProseWord], before: &[ProseWord], cues: &LanguageTable) -> bool {
+fn is_about_tag(before: &[ProseWord], cues: &LanguageTable) -> bool {
     let introduces = before.last().is_some_and(|word| matches!(word.text.as_str(), ":" | "," | "-" | "(" | ";" | "\""));
     introduces
         || ends_with_dangling_word(before)
@@ -195,7 +194,7 @@ fn is_about_tag(sentence: &[ProseWord], before: &[ProseWord], cues: &LanguageTab
         || cues.condition_openings.matches(before)
         || cues.withholding_signal.matches(before)
         || has_imperative(before, cues)
-        || reports_tag(sentence, cues)
+        || before.last().is_some_and(|word| cues.speech_verbs.matches_word(word))
         || mention_by_phrase(before, cues).is_some()
 }
 

@@ -38,7 +38,7 @@ declare_table! { $
     condition_phrases condition_openings time_conjunctions past_tense_verbs conditional_verbs harmless_conditional_verbs
     promised_time postponements postponed_after_all undone_work nothing_undone
     questions questions_about_tag example_phrases agent_duties dutiful protocol_descriptions fulfilled_conditions
-    agent_nouns reporting_verbs present_time other_time_phrases other_speakers
+    agent_nouns reporting_verbs speech_verbs present_time other_time_phrases other_speakers
     continuation_words predicate_verbs contrast_words withheld_below condition_below negation_below fragments_below
     short_fragments_below forward_references forward_denials title_participles bare_reports
     false_withdrawals reconsiderations problem_words tag_references pronoun_references aims invalidations
@@ -47,35 +47,59 @@ declare_table! { $
     settled settled_before settled_after repaired_next settled_headings
 }
 
-/// A language: how many marks a sentence of it has at least, and its phrases.
+/// A language and its phrases.
 pub(crate) struct Language {
-    min_marks: usize,
+    script: LanguageScript,
     table: LanguageTable,
 }
 
-/// The languages, English first. A single word of the Latin script may belong to several languages, so two are needed.
+/// The script of a language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LanguageScript {
+    Latin,
+    Other,
+}
+
+impl LanguageScript {
+    /// How many marks a sentence has at least. A single word of the Latin script may belong to several languages.
+    fn min_marks(self) -> usize {
+        match self {
+            Self::Latin => 2,
+            Self::Other => 1,
+        }
+    }
+}
+
+/// The first letter that does not belong to the Latin script.
+const FIRST_OTHER_LETTER: char = '\u{370}';
+/// A sentence with this many marks of a language, which are a third of its words, is not compared with further ones.
+const MIN_CERTAIN_MARKS: usize = 3;
+
+/// The languages, English first.
 pub(crate) static LANGUAGES: [Language; 10] = [
-    Language { min_marks: 0, table: language_table!("en.txt") },
-    Language { min_marks: 2, table: language_table!("de.txt") },
-    Language { min_marks: 2, table: language_table!("fr.txt") },
-    Language { min_marks: 2, table: language_table!("es.txt") },
-    Language { min_marks: 2, table: language_table!("pt.txt") },
-    Language { min_marks: 2, table: language_table!("it.txt") },
-    Language { min_marks: 1, table: language_table!("ja.txt") },
-    Language { min_marks: 1, table: language_table!("zh.txt") },
-    Language { min_marks: 1, table: language_table!("ko.txt") },
-    Language { min_marks: 1, table: language_table!("ru.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("en.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("de.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("fr.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("es.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("pt.txt") },
+    Language { script: LanguageScript::Latin, table: language_table!("it.txt") },
+    Language { script: LanguageScript::Other, table: language_table!("ja.txt") },
+    Language { script: LanguageScript::Other, table: language_table!("zh.txt") },
+    Language { script: LanguageScript::Other, table: language_table!("ko.txt") },
+    Language { script: LanguageScript::Other, table: language_table!("ru.txt") },
 ];
 
 /// Returns the phrases of the language that a sentence is written in: the one whose marks occur most often, or English.
 pub(crate) fn language_of(sentence: &[ProseWord]) -> &'static LanguageTable {
-    let [english, others @ ..] = &LANGUAGES;
-    let count_marks =
-        |language: &Language| sentence.iter().filter(|word| language.table.marks.matches_word(word)).count();
-    let mut best = (english, count_marks(english));
-    for language in others {
-        let count = count_marks(language);
-        if count > best.1 && count >= language.min_marks {
+    let [english, ..] = &LANGUAGES;
+    let is_latin = sentence.iter().all(|word| word.text.chars().all(|c| c < FIRST_OTHER_LETTER));
+    let mut best = (english, 0);
+    for language in LANGUAGES.iter().filter(|language| !is_latin || language.script == LanguageScript::Latin) {
+        let count = sentence.iter().filter(|word| language.table.marks.matches_word(word)).count();
+        if count >= MIN_CERTAIN_MARKS && count * 3 >= sentence.len() {
+            return &language.table;
+        }
+        if count > best.1 && count >= language.script.min_marks() {
             best = (language, count);
         }
     }

@@ -65,6 +65,8 @@ pub enum EvidenceKind {
     Seal,
     /// Whether the work is committed.
     Commit,
+    /// Whether the checks also pass with the protected tests as they were before the work.
+    ProtectedTests,
 }
 
 impl EvidenceKind {
@@ -78,6 +80,7 @@ impl EvidenceKind {
             Self::Plugin => "plugin",
             Self::Seal => "seal",
             Self::Commit => "commit",
+            Self::ProtectedTests => "protected_tests",
         }
     }
 }
@@ -116,6 +119,9 @@ pub struct CheckEvidence {
     /// Whether the check could not run and the claim was accepted because of the user's `on_error` setting.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unverified: bool,
+    /// Why this evidence limits the proof level of the claim to `checked`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof_limit: Option<String>,
     /// The findings of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<JudgeReport>,
@@ -165,6 +171,7 @@ impl CheckEvidence {
             cached: false,
             digest: None,
             unverified: false,
+            proof_limit: None,
             judgement: None,
             spend: None,
             stages: Vec::new(),
@@ -243,7 +250,9 @@ impl Evidence {
                 count => format!("{count} checks passed"),
             },
             Some(check) => match check.method {
-                EvidenceKind::Seal | EvidenceKind::Commit => format!("{}: {}", check.command, check.reason),
+                EvidenceKind::Seal | EvidenceKind::Commit | EvidenceKind::ProtectedTests => {
+                    format!("{}: {}", check.command, check.reason)
+                }
                 EvidenceKind::StringMatch
                 | EvidenceKind::External
                 | EvidenceKind::Semantic

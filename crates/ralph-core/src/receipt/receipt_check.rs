@@ -55,7 +55,9 @@ impl ReceiptCheck {
             EvidenceKind::External | EvidenceKind::Plugin => true,
             EvidenceKind::Semantic => self.judgement.is_some(),
             EvidenceKind::MultiStage => self.stages.iter().any(Self::is_proof),
-            EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::Commit => false,
+            EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::Commit | EvidenceKind::ProtectedTests => {
+                false
+            }
         };
         verifies_work && !self.unverified && self.verdict == Verdict::Accepted
     }
@@ -79,7 +81,8 @@ impl ReceiptCheck {
             | EvidenceKind::Plugin
             | EvidenceKind::StringMatch
             | EvidenceKind::Seal
-            | EvidenceKind::Commit => false,
+            | EvidenceKind::Commit
+            | EvidenceKind::ProtectedTests => false,
         }
     }
 }

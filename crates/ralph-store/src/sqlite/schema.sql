@@ -28,7 +28,9 @@ CREATE TABLE runs (
     rejected       BIGINT NOT NULL DEFAULT 0,
     unpriced       BIGINT NOT NULL DEFAULT 0,
     judges_micros  BIGINT,
-    agent_now      TEXT
+    agent_now      TEXT,
+    proof          TEXT,
+    accepted_by    TEXT
 );
 
 CREATE TABLE iterations (
@@ -121,7 +123,12 @@ CREATE TABLE tasks (
     pipeline        TEXT,
     owner           TEXT,
     fence           BIGINT NOT NULL DEFAULT 0,
-    lease_until     BIGINT
+    lease_until     BIGINT,
+    base_commit     TEXT,
+    seal            TEXT,
+    accepted_commit TEXT,
+    proof           TEXT,
+    spec_file       TEXT
 );
 
 CREATE TABLE receipts (

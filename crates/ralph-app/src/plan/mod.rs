@@ -1,5 +1,6 @@
 //! Plans a run from the settings: agents, checks, judge, limits. Each kind of run then changes what differs.
 mod agent_choice;
+mod cost_limits;
 mod judge;
 mod preflight;
 mod require_criteria;
@@ -19,6 +20,7 @@ use ralph_engine::run_driver::{
 use ralph_engine::verify::{AcceptancePolicy, PathPatterns};
 
 pub use agent_choice::{build_agent_choice, choose_agent, choose_fallbacks};
+pub use cost_limits::{ScopeCostLimit, WorkCostLimit, agents_with_unknown_cost, work_cost_limit};
 pub use judge::choose_judge;
 pub use preflight::{preflight_resumed_run, preflight_run};
 pub use require_criteria::{ensure_claims_verified, ensure_run_criteria};

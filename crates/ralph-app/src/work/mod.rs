@@ -10,6 +10,7 @@ mod start;
 mod stuck_tasks;
 mod task_runner;
 mod task_worktrees;
+mod waiting_tasks;
 mod worker;
 mod worktree_setup;
 
@@ -17,4 +18,5 @@ pub use events::{TaskEvent, WorkObserver};
 pub use services::WorkRequest;
 pub use start::{FinishedWork, PreparedWork, StartedWork, WorkScope, ensure_work_allowed, prepare_work};
 pub use task_runner::TaskEnd;
+pub use waiting_tasks::{WaitReason, WaitingTask};
 pub use worker::{StopCondition, WorkAssignment, WorkSummary};

@@ -8,6 +8,7 @@ use ralph_store::Store;
 use ralph_util::redact;
 
 use super::services::{WorkRequest, WorkServices};
+use super::waiting_tasks::{WaitingTask, find_waiting_tasks};
 use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
 use crate::error::{AppError, AppResult};
 use crate::plan::ensure_claims_verified;
@@ -116,9 +117,9 @@ impl StartedWork {
 }
 
 impl FinishedWork {
-    #[must_use]
-    pub fn store(&self) -> &Store {
-        &self.store
+    /// Loads the tasks that still wait for an approval or for other tasks.
+    pub async fn load_waiting_tasks(&self) -> AppResult<Vec<WaitingTask>> {
+        Ok(find_waiting_tasks(&self.store.list_tasks().await?))
     }
 
     pub async fn close(self) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 use ralph_core::budget::{Budget, format_dollars};
 
 use crate::commands::out;
+use ralph_app::plan::agents_with_unknown_cost;
 use ralph_engine::run_driver::RunPlan;
 use ralph_util::duration;
 
@@ -15,11 +16,7 @@ pub fn print_budget(plan: &RunPlan) {
     for shared in &plan.spec.policy.shared {
         print_limits(&shared.budget, &format!(" for {}", shared.scope.describe()));
     }
-    let budgets = plan.spec.policy.shared.iter().map(|shared| &shared.budget).chain([own]);
-    let is_money_limited = budgets.into_iter().any(|budget| budget.max_cost_micros.is_some());
-    let silent = plan.context.all_agents().filter(|agent| !agent.adapter.profile().reports_cost);
-    for agent in silent.filter(|_| is_money_limited) {
-        let name = &agent.name;
+    for name in agents_with_unknown_cost(plan) {
         out::print_note(&format!("warning   {name} does not report its cost: a spending limit cannot stop it"));
     }
 }

@@ -63,7 +63,10 @@ async fn run_worker(
     reporter.print_introduction(started.assignment(), &settings);
     let finished = started.run().await?;
     let summary = &finished.summary;
-    reporter.print_summary(finished.store(), summary).await?;
+    reporter.print_summary(summary);
+    if reporter.is_shown() {
+        reporter.print_waiting_tasks(&finished.load_waiting_tasks().await?);
+    }
     if settings.pipeline.land.value == LandingMode::Manual {
         reporter.print_landing_hint(summary);
     }

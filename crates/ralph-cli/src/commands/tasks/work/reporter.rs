@@ -1,26 +1,28 @@
 //! The report of `ralph work`: one line for each event, prefixed with its task.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 use ralph_core::budget::format_dollars;
 use ralph_core::pipeline::{StageOutcome, StageReport};
-use ralph_core::task::{Approval, Role, TaskStatus, unmet_dependencies};
+use ralph_core::task::{Role, TaskStatus};
 use serde_json::{Value, json};
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::out;
 use crate::commands::tasks::land_report::report_text;
-use crate::error::CommandError;
 use crate::hints;
 use crate::report::{ColorMode, JsonReport, PlainReport, ReportDetail, TextStyle, ThreadedReporter};
 use ralph_app::config::Settings;
 use ralph_app::error::{AppError, AppResult};
 use ralph_app::landing::LandResult;
+use ralph_app::plan::{WorkCostLimit, work_cost_limit};
 use ralph_app::view::pluralize;
-use ralph_app::work::{StopCondition, TaskEnd, TaskEvent, WorkAssignment, WorkObserver, WorkSummary};
+use ralph_app::work::{
+    StopCondition, TaskEnd, TaskEvent, WaitReason, WaitingTask, WorkAssignment, WorkObserver, WorkSummary,
+};
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
-use ralph_store::{BUSY_MESSAGE, Store, TaskListItem};
+use ralph_store::BUSY_MESSAGE;
 
 pub(super) struct WorkReporter {
     audience: OutputVisibility,
@@ -36,7 +38,7 @@ impl WorkReporter {
 
     /// Prints the cost limits, then the stages, slots and stop condition.
     pub(super) fn print_introduction(&self, assignment: &WorkAssignment, settings: &Settings) {
-        let cost_limits = describe_cost_limits(assignment.max_cost_micros, settings);
+        let cost_limits = describe_cost_limit(&work_cost_limit(assignment.max_cost_micros, settings));
         let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
         let until = match assignment.stop_condition {
             StopCondition::WhenIdle => "until nothing is ready",
@@ -94,13 +96,13 @@ impl WorkReporter {
         out::print_note(&self.colors.style_text(tone, &text));
     }
 
-    /// Prints the result of every task, and what the waiting tasks wait for.
-    pub(super) async fn print_summary(&self, store: &Store, summary: &WorkSummary) -> Result<(), CommandError> {
+    /// Prints the result of every task.
+    pub(super) fn print_summary(&self, summary: &WorkSummary) {
         if self.audience == OutputVisibility::Hidden {
             let task_json = |(task, end): (&String, &TaskEnd)| json!({"id": task, "status": end_label(end)});
             let tasks: Vec<Value> = summary.task_ends.iter().map(task_json).collect();
             self.print_json(&json!({"event": "work.finished", "tasks": tasks}));
-            return Ok(());
+            return;
         }
         let is_done = |end: &&TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Done, .. });
         let done = summary.task_ends.values().filter(is_done).count();
@@ -108,10 +110,16 @@ impl WorkReporter {
         for (task, end) in summary.task_ends.iter().filter(|(_, end)| end_label(end) != "done") {
             out::print_message(&format!("{task}  {}: {}", end_label(end), end_reason(end)));
         }
-        let heads = store.list_tasks().await?;
-        let statuses: BTreeMap<&str, TaskStatus> = heads.iter().map(|head| (head.id.as_str(), head.status)).collect();
-        heads.iter().filter_map(|head| describe_waiting(head, &statuses)).for_each(|line| out::print_message(&line));
-        Ok(())
+    }
+
+    /// Returns whether people read this output.
+    pub(super) fn is_shown(&self) -> bool {
+        self.audience == OutputVisibility::Shown
+    }
+
+    /// Prints what the waiting tasks wait for.
+    pub(super) fn print_waiting_tasks(&self, waiting: &[WaitingTask]) {
+        waiting.iter().for_each(|task| out::print_message(&describe_waiting_task(task)));
     }
 
     /// Prints how to merge the finished tasks.
@@ -197,21 +205,19 @@ fn landing_hint(done: &[&str]) -> Option<String> {
     (!done.is_empty()).then(|| format!("{branches}: `ralph land {named}` verifies it again and merges it into yours"))
 }
 
-/// Returns a description of the cost limits that apply. `all` is the limit for all tasks together.
-fn describe_cost_limits(all: Option<u64>, settings: &Settings) -> String {
-    if let Some(all) = all {
-        return format!("cost limit {} for all tasks together", format_dollars(all));
+fn describe_cost_limit(limit: &WorkCostLimit) -> String {
+    match limit {
+        WorkCostLimit::Unlimited => "no cost limit (set one with --max-cost)".to_owned(),
+        WorkCostLimit::AllTasks { max_cost_micros } => {
+            format!("cost limit {} for all tasks together", format_dollars(*max_cost_micros))
+        }
+        WorkCostLimit::PerScope(limits) => {
+            let limits =
+                limits.iter().map(|limit| format!("{} per {}", format_dollars(limit.max_cost_micros), limit.scope));
+            let limits: Vec<String> = limits.collect();
+            format!("cost limit {}; no limit for all tasks together (--max-cost)", limits.join(", "))
+        }
     }
-    let limits = &settings.limits;
-    let scopes =
-        [("stage", &limits.max_cost_usd), ("task", &limits.task.max_cost_usd), ("spec", &limits.spec.max_cost_usd)];
-    let known = scopes.iter().filter_map(|(scope, limit)| Some((scope, limit.value?)));
-    let known: Vec<String> =
-        known.map(|(scope, money)| format!("{} per {scope}", format_dollars(money.as_micros()))).collect();
-    if known.is_empty() {
-        return "no cost limit (set one with --max-cost)".to_owned();
-    }
-    format!("cost limit {}; no limit for all tasks together (--max-cost)", known.join(", "))
 }
 
 fn next_stage_line(task: &str, ended: &StageReport, stage: &Role) -> (TextStyle, String) {
@@ -242,17 +248,11 @@ fn end_reason(end: &TaskEnd) -> &str {
     }
 }
 
-/// Returns what a todo task waits for: approval or dependencies.
-fn describe_waiting(head: &TaskListItem, statuses: &BTreeMap<&str, TaskStatus>) -> Option<String> {
-    if head.status != TaskStatus::Todo {
-        return None;
+fn describe_waiting_task(WaitingTask { task_id, waits_for }: &WaitingTask) -> String {
+    match waits_for {
+        WaitReason::Approval => format!("{task_id}  waits for approval: ralph task approve {task_id}"),
+        WaitReason::Dependencies(tasks) => format!("{task_id}  waits for {}", tasks.join(", ")),
     }
-    let id = &head.id;
-    if head.approval == Approval::Pending {
-        return Some(format!("{id}  waits for approval: ralph task approve {id}"));
-    }
-    let unmet = unmet_dependencies(&head.dependencies, |id| statuses.get(id).copied());
-    (!unmet.is_empty()).then(|| format!("{id}  waits for {}", unmet.join(", ")))
 }
 
 fn event_json(event: &TaskEvent<'_>) -> Value {

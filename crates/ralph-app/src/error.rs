@@ -1,9 +1,10 @@
-//! The error of every use case: what failed, why, and what a person can do about it. It knows neither exit codes nor flags; each
-//! screen adds its own words for the advice.
+//! The error of every use case: what failed, why, and what a person can do about it. It knows no flags; each screen adds its
+//! own words for the advice.
 use std::error::Error;
 use std::fmt::{self, Display};
 
 use ralph_agents::install::InstallError;
+use ralph_core::outcome::exit_code;
 use ralph_engine::git::GitError;
 use ralph_engine::lock::{LockError, RunOwner};
 use ralph_engine::project::ProjectError;
@@ -20,7 +21,7 @@ use crate::trust::TrustError;
 
 pub type AppResult<T> = Result<T, AppError>;
 
-/// Which part of the work failed. The command line maps it to an exit code.
+/// Which part of the work failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The request itself is wrong.
@@ -35,6 +36,21 @@ pub enum ErrorKind {
     StateUnusable,
     /// A fault inside ralph.
     Internal,
+}
+
+impl ErrorKind {
+    /// Returns the exit code that the command line ends with, and that the session log of an aborted run records.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::InvalidRequest => exit_code::USAGE_ERROR,
+            Self::Preflight => exit_code::PREFLIGHT_FAILED,
+            Self::PlanMissing => exit_code::NO_PLAN,
+            Self::GitFailed => exit_code::GIT_FAILED,
+            Self::StateUnusable => exit_code::STATE_UNUSABLE,
+            Self::Internal => exit_code::INTERNAL_ERROR,
+        }
+    }
 }
 
 /// A failed use case.

@@ -11,19 +11,20 @@ use std::time::Duration;
 
 use ralph_agents::AgentEvent;
 use ralph_app::config::{ConfigSource, Settings};
-use ralph_app::control::{FollowResult, FollowUntil, ReaderStatus};
+use ralph_app::control::{FollowResult, ReaderStatus};
 use ralph_app::demo::{DEMO_CHECK, DEMO_TASK, DemoPace, DemoRepository, create_demo_repository, play_agent};
 use ralph_app::interaction::NoInteraction;
 use ralph_app::run::{
-    ControlSource, DrivenRun, FinishedRun, FollowedRun, PreparedResume, PreparedRun, ProofLevel, ResumeNotNeeded,
-    ResumeRequest, ResumeStart, RunDelivery, RunHost, RunWorkspace, StartRunRequest, StartedRun, load_run_view,
-    prepare_resume, prepare_run, resume_run, start_run,
+    ClassicMode, ClassicRunRequest, ControlSource, DrivenRun, FinishedRun, FollowedRun, PreparedResume, PreparedRun,
+    ProofLevel, ResumeNotNeeded, ResumeRequest, ResumeStart, RunDelivery, RunHost, RunWorkspace, StartRunRequest,
+    StartedRun, load_run_view, prepare_classic_run, prepare_resume, prepare_run, resume_run, start_run,
 };
 use ralph_core::claim::Promise;
 use ralph_core::criterion::ExternalCheck;
 use ralph_core::event::StopSignal;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
+use ralph_core::policy::ExhaustionPolicy;
 use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -42,6 +43,10 @@ const TEST_CASES: &[TestCase] = &[
     TestCase {
         name: "a_run_is_started_followed_and_its_result_read",
         run: |keeper| Box::pin(a_run_is_started_followed_and_its_result_read(keeper)),
+    },
+    TestCase {
+        name: "a_classic_run_writes_its_session_log",
+        run: |keeper| Box::pin(a_classic_run_writes_its_session_log(keeper)),
     },
     TestCase {
         name: "a_stopped_run_is_resumed_to_its_end",
@@ -130,6 +135,24 @@ impl TestRepository {
         };
         prepare_run(request, self.project(), &NoInteraction).unwrap()
     }
+
+    /// Prepares one iteration of the demo agent with a prompt file.
+    fn prepare_classic_run(&self) -> PreparedRun {
+        let prompt_file = self.0.root.join("prompt.md");
+        std::fs::write(&prompt_file, "Print <promise>COMPLETE</promise> when everything is done.\n").unwrap();
+        let mut settings = Settings::default();
+        settings.agent.value = "demo".to_owned();
+        settings.default_max_iterations.value = 1;
+        let request = ClassicRunRequest {
+            mode: ClassicMode::Prompt,
+            prompt_file: Some(prompt_file),
+            settings: &settings,
+            extra_agent_args: Vec::new(),
+            visibility: OutputVisibility::Hidden,
+            when_exhausted: ExhaustionPolicy::NotComplete,
+        };
+        prepare_classic_run(request, self.project(), &NoInteraction).unwrap()
+    }
 }
 
 impl Drop for TestRepository {
@@ -180,18 +203,14 @@ async fn drive_to_end(started: StartedRun, observer: &mut FactCounter) -> Finish
     }
 }
 
-/// Follows a run to its end from its journal, and returns how many events it has.
+/// Follows a run to its end from its journal, and returns how many facts it has.
 async fn follow_to_end(project: Project, run: &str) -> usize {
     let followed = FollowedRun::find_active(project, Some(run)).await.unwrap();
-    let mut count = 0;
-    let show = |rows: &[_], _| {
-        count += rows.len();
-        ReaderStatus::Reading
-    };
-    assert_eq!(followed.follow(FollowUntil::RunEnd, show).await.unwrap(), FollowResult::Finished);
+    let mut observer = FactCounter::new(|| ());
+    assert_eq!(followed.replay(&mut observer, || ReaderStatus::Reading).await.unwrap(), FollowResult::Finished);
     let summary = followed.load_summary().await.unwrap().unwrap();
     assert_eq!((summary.end.outcome, summary.proof), (Outcome::Completed, ProofLevel::Verified));
-    count
+    observer.count
 }
 
 // finding: N60
@@ -214,6 +233,18 @@ async fn a_run_is_started_followed_and_its_result_read(keeper: Keeper) {
     assert_eq!(observer.count, followed_events);
     let view = load_run_view(&repository.project(), Some(&id)).await.unwrap();
     assert_eq!(view.claim_lines().len(), 2, "{:?}", view.claim_lines());
+}
+
+// spec: C5
+async fn a_classic_run_writes_its_session_log(keeper: Keeper) {
+    let repository = TestRepository::create();
+    let (host, _control) = server_host(keeper);
+    let started = start_run(repository.prepare_classic_run(), host).await.unwrap();
+    let finished = drive_to_end(started, &mut FactCounter::new(|| ())).await;
+    let log = std::fs::read_to_string(finished.summary.session_log.unwrap()).unwrap();
+    let headings = ["ITERATION 1", "ITERATION 1 COMPLETE", "SESSION SUMMARY"];
+    let found: Vec<&str> = log.lines().filter(|line| headings.contains(line)).collect();
+    assert_eq!(found, headings, "{log}");
 }
 
 // finding: N60

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use ralph_agents::install::InstallError;
 use ralph_app::config::ConfigError;
-use ralph_app::error::{AppError, ErrorKind};
+use ralph_app::error::AppError;
 use ralph_app::task::TaskError;
 use ralph_app::trust::TrustError;
 use ralph_core::outcome::exit_code;
@@ -78,18 +78,7 @@ impl CommandError {
 impl From<AppError> for CommandError {
     fn from(error: AppError) -> Self {
         let hints = hints::for_error(&error);
-        Self { message: error.message, causes: error.causes, hints, exit_code: exit_code_of_kind(error.kind) }
-    }
-}
-
-fn exit_code_of_kind(kind: ErrorKind) -> u8 {
-    match kind {
-        ErrorKind::InvalidRequest => exit_code::USAGE_ERROR,
-        ErrorKind::Preflight => exit_code::PREFLIGHT_FAILED,
-        ErrorKind::PlanMissing => exit_code::NO_PLAN,
-        ErrorKind::GitFailed => exit_code::GIT_FAILED,
-        ErrorKind::StateUnusable => exit_code::STATE_UNUSABLE,
-        ErrorKind::Internal => exit_code::INTERNAL_ERROR,
+        Self { message: error.message, causes: error.causes, hints, exit_code: error.kind.exit_code() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs: preparing, starting, resuming, following and finding them.
 mod background_run;
 mod classic;
-mod followed_run;
+mod follow;
 mod leftovers;
 mod lookup;
 mod nested_run;
@@ -16,7 +16,7 @@ mod worktree;
 
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
-pub use followed_run::FollowedRun;
+pub use follow::FollowedRun;
 pub use leftovers::kill_leftover_processes;
 pub use lookup::{FoundRun, find_active_run, find_run, find_run_or_task, is_orphaned, list_runs, open_existing_store};
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};

@@ -18,6 +18,7 @@ use ralph_util::session_log_file::SessionLogFile;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::yield_now;
 
+use super::classic::SessionLogWriter;
 use super::{PreparedRun, RunSummary, WorktreeOutcome, finish_worktree, set_up_worktree};
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
@@ -136,8 +137,15 @@ impl StartedRun {
         &self.plan
     }
 
-    /// Runs to the end, and reports everything to the observer.
+    /// Runs to the end, and reports everything to the observer. A classic run also writes its session log.
     pub async fn drive(self, observer: &mut dyn RunObserver) -> AppResult<DrivenRun> {
+        let Some(file) = self.plan.context.session_log.clone() else { return self.drive_observed(observer).await };
+        let mut log = SessionLogWriter::new(file, self.plan.context.kind, observer);
+        let driven = self.drive_observed(&mut log).await;
+        driven.inspect_err(|error| log.write_aborted_summary(error))
+    }
+
+    async fn drive_observed(self, observer: &mut dyn RunObserver) -> AppResult<DrivenRun> {
         let Self { plan, mode, lease, store, host: RunHost { keeper, control } } = self;
         let mut control = control.open()?;
         if let Some(signal) = set_up_worktree(&plan, &keeper, &mut control).await? {

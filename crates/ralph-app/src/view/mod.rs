@@ -20,5 +20,6 @@ pub use status::{ActiveWork, LoopLiveness, LoopView, TaskSetup, format_age};
 pub use task::{RoleCriteria, TaskView};
 pub use task_line::{TaskListItemJson, is_task_ready, task_line};
 pub use text_format::{
-    format_bytes, format_cost, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
+    format_bytes, format_cost, format_process_count, format_timestamp, format_wait_end, micros_to_dollars, pluralize,
+    short_id,
 };

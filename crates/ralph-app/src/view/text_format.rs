@@ -1,6 +1,7 @@
 //! Formatting of ids, counts, sizes, costs and times, the same for all output.
 use std::time::Duration;
 
+use ralph_core::event::UnixMillis;
 use ralph_util::duration;
 
 /// Returns the short form of a run id: its end, because its beginning is the time.
@@ -60,6 +61,21 @@ pub fn format_timestamp(millis: i64) -> String {
     match jiff::Timestamp::from_millisecond(millis) {
         Ok(at) => at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => "unknown time".to_owned(),
+    }
+}
+
+/// Formats the end of a wait that starts at `begin`: the time of day, with the date if it is on another day.
+#[must_use]
+pub fn format_wait_end(begin: UnixMillis, delay_ms: u64) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let local = |at: UnixMillis| jiff::Timestamp::from_millisecond(at.0).ok().map(|at| at.to_zoned(zone.clone()));
+    let left = duration::format_rounded(Duration::from_millis(delay_ms));
+    match (local(begin), local(begin.add_millis(delay_ms))) {
+        (Some(begin), Some(end)) if begin.date() == end.date() => {
+            format!("until {}, for {left}", end.strftime("%H:%M:%S"))
+        }
+        (Some(_), Some(end)) => format!("until {}, for {left}", end.strftime("%Y-%m-%d %H:%M:%S")),
+        (_, _) => format!("for {left}"),
     }
 }
 

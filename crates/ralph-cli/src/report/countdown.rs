@@ -1,11 +1,5 @@
-//! Reports of a wait for a rate limit: when it ends, and regular reminders of the remaining time.
+//! Regular reminders of the remaining time of a wait for a rate limit.
 use std::time::Duration;
-
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use ralph_core::event::UnixMillis;
-
-use ralph_util::duration;
 
 /// How often the remaining time is reported during a long wait.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(600);
@@ -42,21 +36,6 @@ fn next_reminder_below(left: Duration) -> Duration {
     match u32::try_from(steps) {
         Ok(steps @ 1..) => REMINDER_INTERVAL * steps,
         Ok(0) | Err(_) => FINAL_REMINDERS.into_iter().find(|last| *last < left).unwrap_or_default(),
-    }
-}
-
-/// Formats the end of a wait that starts at `begin`: the time of day, with the date if it is on another day.
-#[must_use]
-pub fn format_wait_end(begin: UnixMillis, delay_ms: u64) -> String {
-    let zone = TimeZone::system();
-    let local = |at: UnixMillis| Timestamp::from_millisecond(at.0).ok().map(|at| at.to_zoned(zone.clone()));
-    let left = duration::format_rounded(Duration::from_millis(delay_ms));
-    match (local(begin), local(begin.add_millis(delay_ms))) {
-        (Some(begin), Some(end)) if begin.date() == end.date() => {
-            format!("until {}, for {left}", end.strftime("%H:%M:%S"))
-        }
-        (Some(_), Some(end)) => format!("until {}, for {left}", end.strftime("%Y-%m-%d %H:%M:%S")),
-        (_, _) => format!("for {left}"),
     }
 }
 

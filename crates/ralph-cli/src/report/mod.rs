@@ -1,24 +1,18 @@
 //! Reports of a running loop: plain text for people, JSON lines for programs. Reports never influence the run.
-mod classic_log;
-mod classic_log_layout;
 mod color;
 mod countdown;
 mod json_report;
 mod line_width;
-mod live_log;
 mod notify_on_first_fact;
 mod plain_report;
 mod progress_terminal;
 mod redact_event;
-mod replay;
 mod threaded_reporter;
 mod wrap;
 
-pub use classic_log::ClassicLog;
 pub use color::{ColorMode, TextStyle};
 pub use json_report::JsonReport;
 pub use line_width::wrap_for_terminal;
 pub use notify_on_first_fact::NotifyOnFirstFact;
 pub use plain_report::{PlainReport, ReportDetail};
-pub use replay::RunReplay;
 pub use threaded_reporter::ThreadedReporter;

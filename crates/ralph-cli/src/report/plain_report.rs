@@ -11,13 +11,13 @@ use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::seal::Seal;
 
 use super::color::{ColorMode, TextStyle};
-use super::countdown::{WaitCountdown, format_wait_end};
+use super::countdown::WaitCountdown;
 use super::line_width::LineWidth;
 use super::progress_terminal::ProgressTerminal;
 use super::redact_event::redact_event;
 use super::wrap::truncate_line;
 use ralph_agents::{AgentEvent, render_event};
-use ralph_app::view::{format_cost, format_process_count, short_id};
+use ralph_app::view::{format_cost, format_process_count, format_wait_end, short_id};
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 use ralph_util::duration;
 use ralph_util::redact;

@@ -1,6 +1,8 @@
 //! Classic mode: a prompt file, a fresh agent for every iteration, and a session log. All git work is left to the agent;
 //! ralph does not change the repository in this mode.
 mod preflight;
+mod session_log;
+mod session_log_layout;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,8 @@ use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::plan::{PlanRequest, build_default_plan, ensure_run_criteria, preflight_run};
 use crate::trust::ensure_approved;
+
+pub(super) use session_log::SessionLogWriter;
 
 /// The promise that the prompt files of classic mode ask for.
 const COMPLETION_PROMISE: &str = "COMPLETE";

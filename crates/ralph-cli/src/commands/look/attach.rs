@@ -8,8 +8,8 @@ use crate::commands::look::journal_output::{interrupted_notice, reader_status};
 use crate::commands::run::run_report::print_summary;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
-use crate::report::{PlainReport, ReportDetail, RunReplay, ThreadedReporter};
-use ralph_app::control::{FollowResult, FollowUntil, JournalProgress};
+use crate::report::{PlainReport, ReportDetail, ThreadedReporter};
+use ralph_app::control::{FollowResult, FollowUntil};
 use ralph_app::run::FollowedRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
@@ -52,19 +52,11 @@ async fn follow_run(args: &AttachArgs, run: &FollowedRun) -> Result<FollowResult
         };
         return Ok(run.follow(FollowUntil::RunEnd, show).await?);
     }
-    let mut replay = start_replay(args, run)?;
-    let show = |rows: &[_], progress| {
-        replay.show_facts(rows);
-        if progress == JournalProgress::CaughtUp {
-            replay.catch_up();
-        }
-        reader_status()
-    };
-    Ok(run.follow(FollowUntil::RunEnd, show).await?)
+    let mut report = start_report(args, run.row())?;
+    Ok(run.replay(&mut report, reader_status).await?)
 }
 
-fn start_replay(args: &AttachArgs, run: &FollowedRun) -> Result<RunReplay<ThreadedReporter>, CommandError> {
-    let row = run.row();
+fn start_report(args: &AttachArgs, row: &RunRow) -> Result<ThreadedReporter, CommandError> {
     let detail = if args.quiet { ReportDetail::Milestones } else { ReportDetail::Everything };
     let past = row.iterations.saturating_sub(PAST_ITERATIONS_SHOWN).max(0);
     print_header(row, past);
@@ -72,8 +64,7 @@ fn start_replay(args: &AttachArgs, run: &FollowedRun) -> Result<RunReplay<Thread
     let most = u32::try_from(row.max_iterations).unwrap_or(u32::MAX);
     let report = move || PlainReport::new(io::stderr(), detail, most).starting_at_iteration(first);
     let report = ThreadedReporter::start(report);
-    let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    Ok(RunReplay::new(&row.id, run.project().run_folder(&row.id), run.stored_agents(), report))
+    report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))
 }
 
 fn print_header(run: &RunRow, past: i64) {

@@ -6,7 +6,6 @@ use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};
 use crate::commands::{block_on, signal_exit_code};
 use crate::error::CommandError;
-use crate::report::{ClassicLog, ThreadedReporter};
 use ralph_app::run::{ControlSource, DrivenRun, PreparedRun, RunHost, StartedRun, start_run};
 use ralph_process::Keeper;
 
@@ -59,8 +58,11 @@ pub fn run_host(keeper: Keeper) -> RunHost {
 /// Drives a run to its end, and prints the summary and where its work is.
 pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result<u8, CommandError> {
     let audience = output.audience();
-    let RunReporter { report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
-    let finished = match drive_with_classic_log(started, report).await? {
+    let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
+    let driven = started.drive(&mut report).await;
+    // Prints the last lines of the report before the summary.
+    drop(report);
+    let finished = match driven? {
         DrivenRun::Ended(finished) => finished,
         DrivenRun::StoppedInSetup(signal) => return Ok(signal_exit_code(signal)),
     };
@@ -69,13 +71,4 @@ pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result
     }
     print_delivery(&finished.delivery?, audience);
     Ok(finished.summary.end.exit_code)
-}
-
-/// Drives a run, and writes its session log if it has one.
-async fn drive_with_classic_log(started: StartedRun, mut report: ThreadedReporter) -> Result<DrivenRun, CommandError> {
-    let plan = started.plan();
-    let Some(file) = plan.context.session_log.clone() else { return Ok(started.drive(&mut report).await?) };
-    let mut log = ClassicLog::new(file, plan.context.kind, report);
-    let driven = started.drive(&mut log).await.map_err(CommandError::from);
-    driven.inspect_err(|failure| log.write_aborted_summary(&failure.message, failure.exit_code))
 }

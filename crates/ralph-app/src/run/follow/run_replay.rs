@@ -1,4 +1,4 @@
-//! Shows a run that another process drives: facts from the journal, the agent's output from its raw log.
+//! Replays a run that another process drives to an observer: facts from the journal, the agent's output from its raw log.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ impl ReplayedWait {
     }
 }
 
-/// Forwards the facts and the agent's output of a stored run to a report.
-pub struct RunReplay<W> {
+/// Forwards the facts and the agent's output of a stored run to an observer.
+pub(super) struct RunReplay<'a> {
     run: String,
     folder: PathBuf,
     /// The agents of the run, the current one first. Empty if another version of ralph wrote the settings.
     agents: Vec<AgentChoice>,
-    watcher: W,
+    observer: &'a mut dyn RunObserver,
     live_log: Option<LiveLog>,
     /// The wait for a rate limit, if there is one.
     rate_limit_wait: Option<ReplayedWait>,
@@ -46,14 +46,13 @@ pub struct RunReplay<W> {
     is_replaying_past: bool,
 }
 
-impl<W: RunObserver> RunReplay<W> {
-    #[must_use]
-    pub fn new(run: &str, folder: PathBuf, agents: Vec<AgentChoice>, watcher: W) -> Self {
+impl<'a> RunReplay<'a> {
+    pub(super) fn new(run: &str, folder: PathBuf, agents: Vec<AgentChoice>, observer: &'a mut dyn RunObserver) -> Self {
         Self {
             run: run.to_owned(),
             folder,
             agents,
-            watcher,
+            observer,
             live_log: None,
             rate_limit_wait: None,
             wait_end: UnixMillis(0),
@@ -62,18 +61,18 @@ impl<W: RunObserver> RunReplay<W> {
     }
 
     /// Forwards the next facts.
-    pub fn show_facts(&mut self, rows: &[EventRow]) {
+    pub(super) fn show_facts(&mut self, rows: &[EventRow]) {
         rows.iter().for_each(|row| self.show_row(row));
     }
 
     /// Forwards the agent's output since the last call, and the remaining time of a wait.
-    pub fn catch_up(&mut self) {
+    pub(super) fn catch_up(&mut self) {
         self.is_replaying_past = false;
         if let Some(live) = &mut self.live_log {
-            live.catch_up(&mut self.watcher);
+            live.catch_up(self.observer);
         }
         if let Some(left) = self.rate_limit_wait.as_mut().and_then(|wait| wait.next_remaining(Clock::wall_now())) {
-            self.watcher.on_limit_wait(left);
+            self.observer.on_limit_wait(left);
         }
     }
 
@@ -84,7 +83,7 @@ impl<W: RunObserver> RunReplay<W> {
             self.finish_attempt();
         }
         self.track_wait(&fact, UnixMillis(row.at));
-        self.watcher.on_fact(JournalPosition { run: &self.run, seq: row.seq, at: UnixMillis(row.at) }, &fact);
+        self.observer.on_fact(JournalPosition { run: &self.run, seq: row.seq, at: UnixMillis(row.at) }, &fact);
         if let Fact::AgentChanged { agent, .. } = &fact {
             let named = self.agents.iter().position(|known| known.name == *agent);
             named.into_iter().for_each(|at| self.agents.swap(0, at));
@@ -110,7 +109,7 @@ impl<W: RunObserver> RunReplay<W> {
 
     fn finish_attempt(&mut self) {
         if let Some(live) = self.live_log.take().filter(|_| !self.is_replaying_past) {
-            live.finish(&mut self.watcher);
+            live.finish(self.observer);
         }
     }
 

@@ -6,50 +6,48 @@ use ralph_core::event::UnixMillis;
 use ralph_core::fact::IterationStatus;
 use ralph_core::outcome::RunEnd;
 
-use ralph_app::view::format_cost;
+use crate::view::format_cost;
 
 const RULE_COLUMNS: usize = 80;
 
 /// The header of an iteration, before the agent's output.
 #[derive(Debug, Clone, Copy)]
-pub struct ClassicLogHeader<'a> {
-    pub iteration: u32,
-    pub mode: &'a str,
+pub(super) struct SessionLogHeader<'a> {
+    pub(super) iteration: u32,
+    pub(super) mode: &'a str,
     /// The time as formatted by [`format_local_time`].
-    pub start: &'a str,
+    pub(super) start: &'a str,
 }
 
 /// The footer of an iteration, after the agent's output. Lines with unknown values are omitted.
 #[derive(Debug, Clone, Copy)]
-pub struct ClassicLogFooter<'a> {
-    pub iteration: u32,
-    pub end: &'a str,
-    pub took: Duration,
-    pub model: Option<&'a str>,
-    pub messages: Option<u32>,
-    pub cost_micros: Option<u64>,
-    pub retries: u32,
-    pub status: IterationStatus,
+pub(super) struct SessionLogFooter<'a> {
+    pub(super) iteration: u32,
+    pub(super) end: &'a str,
+    pub(super) took: Duration,
+    pub(super) model: Option<&'a str>,
+    pub(super) messages: Option<u32>,
+    pub(super) cost_micros: Option<u64>,
+    pub(super) retries: u32,
+    pub(super) status: IterationStatus,
 }
 
 /// The summary at the end of the log.
 #[derive(Debug, Clone, Copy)]
-pub struct ClassicLogSummary<'a> {
-    pub successful: u32,
-    pub failed: u32,
-    pub took: Duration,
-    pub ended: &'a RunEnd,
+pub(super) struct SessionLogSummary<'a> {
+    pub(super) successful: u32,
+    pub(super) failed: u32,
+    pub(super) took: Duration,
+    pub(super) ended: &'a RunEnd,
 }
 
-#[must_use]
-pub fn format_header(header: &ClassicLogHeader<'_>) -> String {
+pub(super) fn format_header(header: &SessionLogHeader<'_>) -> String {
     let (thick, thin) = rule_lines();
-    let ClassicLogHeader { iteration, mode, start } = header;
+    let SessionLogHeader { iteration, mode, start } = header;
     format!("{thick}\nITERATION {iteration}\n{thick}\nMode: {mode}\nStart Time: {start}\n{thin}\n")
 }
 
-#[must_use]
-pub fn format_footer(footer: &ClassicLogFooter<'_>) -> String {
+pub(super) fn format_footer(footer: &SessionLogFooter<'_>) -> String {
     let (thick, thin) = rule_lines();
     let known = [
         footer.model.map(|model| format!("Model: {}\n", to_one_line(model))),
@@ -57,7 +55,7 @@ pub fn format_footer(footer: &ClassicLogFooter<'_>) -> String {
         footer.cost_micros.map(|cost| format!("Cost: {}\n", format_cost(i64::try_from(cost).ok()))),
     ];
     let known: String = known.into_iter().flatten().collect();
-    let ClassicLogFooter { iteration, end, retries, .. } = footer;
+    let SessionLogFooter { iteration, end, retries, .. } = footer;
     let took = format_duration(footer.took);
     let status = status_label(footer.status);
     format!(
@@ -66,10 +64,9 @@ pub fn format_footer(footer: &ClassicLogFooter<'_>) -> String {
     )
 }
 
-#[must_use]
-pub fn format_summary(summary: &ClassicLogSummary<'_>) -> String {
+pub(super) fn format_summary(summary: &SessionLogSummary<'_>) -> String {
     let (thick, _) = rule_lines();
-    let ClassicLogSummary { successful, failed, ended, .. } = summary;
+    let SessionLogSummary { successful, failed, ended, .. } = summary;
     let total = successful + failed;
     let took = format_duration(summary.took);
     let (outcome, reason, exit_code) = (ended.outcome.as_str(), to_one_line(&ended.reason), ended.exit_code);
@@ -90,20 +87,17 @@ fn format_duration(took: Duration) -> String {
 }
 
 /// Formats a remark by ralph between the agent's output.
-#[must_use]
-pub fn format_remark(text: &str) -> String {
+pub(super) fn format_remark(text: &str) -> String {
     format!("[ralph: {}]\n", to_one_line(text))
 }
 
 /// Formats a time as ISO 8601 with the offset of the zone.
-#[must_use]
-pub fn format_local_time(at: UnixMillis, zone: &TimeZone) -> String {
+pub(super) fn format_local_time(at: UnixMillis, zone: &TimeZone) -> String {
     format_time(at, zone, "%Y-%m-%dT%H:%M:%S%:z")
 }
 
 /// Returns the file name of the log of a session that started at this time. The second log of the same second ends in `-2`.
-#[must_use]
-pub fn log_file_name(at: UnixMillis, zone: &TimeZone, number: u32) -> String {
+pub(super) fn log_file_name(at: UnixMillis, zone: &TimeZone, number: u32) -> String {
     let stem = format_time(at, zone, "session-%Y%m%d-%H%M%S");
     if number == 1 { format!("{stem}.log") } else { format!("{stem}-{number}.log") }
 }
@@ -141,8 +135,8 @@ mod tests {
     const START_TIME: &str = "2026-03-29T01:59:58+01:00";
     const END_TIME: &str = "2026-03-29T03:05:21+02:00";
 
-    fn minimal_footer() -> ClassicLogFooter<'static> {
-        ClassicLogFooter {
+    fn minimal_footer() -> SessionLogFooter<'static> {
+        SessionLogFooter {
             iteration: 3,
             end: END_TIME,
             took: Duration::from_secs(323),
@@ -157,14 +151,14 @@ mod tests {
     // spec: C5
     #[test]
     fn an_iteration_has_a_header_and_a_footer() {
-        let known = ClassicLogFooter {
+        let known = SessionLogFooter {
             model: Some("opus"),
             messages: Some(12),
             cost_micros: Some(1_230_000),
             retries: 2,
             ..minimal_footer()
         };
-        let text = format_header(&ClassicLogHeader { iteration: 3, mode: "build", start: START_TIME })
+        let text = format_header(&SessionLogHeader { iteration: 3, mode: "build", start: START_TIME })
             + "raw output\n"
             + &format_footer(&known);
         insta::assert_snapshot!(text, @r"
@@ -206,7 +200,7 @@ mod tests {
     #[test]
     fn each_iteration_status_has_its_label() {
         let label = |status| {
-            let text = format_footer(&ClassicLogFooter { status, ..minimal_footer() });
+            let text = format_footer(&SessionLogFooter { status, ..minimal_footer() });
             text.lines().find_map(|line| line.strip_prefix("Status: ").map(str::to_owned)).unwrap()
         };
         let statuses = [
@@ -221,7 +215,7 @@ mod tests {
     // spec: C5
     #[test]
     fn the_summary_has_the_counts_and_the_exit_reason() {
-        let text = format_summary(&ClassicLogSummary {
+        let text = format_summary(&SessionLogSummary {
             successful: 4,
             failed: 1,
             took: Duration::from_secs(7_500),

@@ -1,13 +1,14 @@
 //! Follows a run that another process drives, or shows one that has ended.
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    AgentChoice, OutputVisibility, ResumeTarget, RunContext, RunSpec, RunSpecError, StoredAgent,
+    AgentChoice, OutputVisibility, ResumeTarget, RunContext, RunObserver, RunSpec, RunSpecError, StoredAgent,
 };
 use ralph_store::{EventRow, RunRow, Store};
 
-use super::{FoundRun, RunSummary, find_active_run, find_run};
+use super::RunReplay;
 use crate::control::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
 use crate::error::AppResult;
+use crate::run::{FoundRun, RunSummary, find_active_run, find_run};
 
 /// A stored run whose journal can be read while another process writes it.
 pub struct FollowedRun {
@@ -36,11 +37,6 @@ impl FollowedRun {
         Self { project, store: found.store, row: found.run }
     }
 
-    #[must_use]
-    pub fn project(&self) -> &Project {
-        &self.project
-    }
-
     /// Returns the run as it was when it was found.
     #[must_use]
     pub fn row(&self) -> &RunRow {
@@ -48,8 +44,7 @@ impl FollowedRun {
     }
 
     /// Returns the agents of the run, or none if its settings cannot be parsed.
-    #[must_use]
-    pub fn stored_agents(&self) -> Vec<AgentChoice> {
+    fn stored_agents(&self) -> Vec<AgentChoice> {
         let target = ResumeTarget {
             run_id: self.row.id.clone(),
             run_kind: self.row.kind.clone(),
@@ -60,6 +55,25 @@ impl FollowedRun {
         let spec = RunSpec::parse(&self.row.settings);
         let restored = spec.and_then(|spec| RunContext::restore(&spec, target, no_arguments));
         restored.map_or_else(|_| Vec::new(), |context| std::iter::once(context.agent).chain(context.fallback).collect())
+    }
+
+    /// Forwards the facts of the run, and the output of its agent, to an observer until the run ends. `reader_status` says
+    /// whether the output is still read.
+    pub async fn replay(
+        &self,
+        observer: &mut dyn RunObserver,
+        reader_status: impl Fn() -> ReaderStatus,
+    ) -> AppResult<FollowResult> {
+        let folder = self.project.run_folder(&self.row.id);
+        let mut replay = RunReplay::new(&self.row.id, folder, self.stored_agents(), observer);
+        let show = |rows: &[EventRow], progress| {
+            replay.show_facts(rows);
+            if progress == JournalProgress::CaughtUp {
+                replay.catch_up();
+            }
+            reader_status()
+        };
+        self.follow(FollowUntil::RunEnd, show).await
     }
 
     /// Shows the events page by page, from the first one. An empty page means that time has passed.

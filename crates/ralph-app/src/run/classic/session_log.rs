@@ -1,5 +1,5 @@
 //! The session log of classic mode: headers and footers around the agent's raw output, which is copied into the same
-//! file. If the log cannot be written, a warning is printed once and the run continues.
+//! file. If the log cannot be written, the observer gets one warning and the run continues.
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -8,17 +8,19 @@ use ralph_core::event::{AttemptKey, UnixMillis};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::outcome::{Outcome, RunEnd};
 
-use super::classic_log_layout::{
-    ClassicLogFooter, ClassicLogHeader, ClassicLogSummary, format_footer, format_header, format_local_time,
+use super::session_log_layout::{
+    SessionLogFooter, SessionLogHeader, SessionLogSummary, format_footer, format_header, format_local_time,
     format_remark, format_summary, log_file_name,
 };
-use super::countdown::format_wait_end;
 use ralph_agents::AgentEvent;
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 use ralph_util::session_log_file::SessionLogFile;
 
-/// Writes the log, and forwards everything to the inner report.
-pub struct ClassicLog<W: RunObserver> {
+use crate::error::AppError;
+use crate::view::format_wait_end;
+
+/// Writes the log, and forwards everything to the inner observer.
+pub(in crate::run) struct SessionLogWriter<'a> {
     file: SessionLogFile,
     mode: &'static str,
     zone: TimeZone,
@@ -28,7 +30,7 @@ pub struct ClassicLog<W: RunObserver> {
     open_iteration: Option<OpenIteration>,
     successful: u32,
     failed: u32,
-    inner: W,
+    inner: &'a mut dyn RunObserver,
 }
 
 /// The iteration whose header has been written and whose footer has not.
@@ -42,9 +44,8 @@ struct OpenIteration {
     spend: ModelSpend,
 }
 
-impl<W: RunObserver> ClassicLog<W> {
-    #[must_use]
-    pub fn new(file: SessionLogFile, mode: &'static str, inner: W) -> Self {
+impl<'a> SessionLogWriter<'a> {
+    pub(in crate::run) fn new(file: SessionLogFile, mode: &'static str, inner: &'a mut dyn RunObserver) -> Self {
         let zone = TimeZone::system();
         Self {
             file,
@@ -60,16 +61,14 @@ impl<W: RunObserver> ClassicLog<W> {
     }
 
     /// Writes the summary of a run that ended with an engine error.
-    pub fn write_aborted_summary(&mut self, reason: &str, exit_code: u8) {
-        self.write_summary(
-            self.last_fact_at,
-            &RunEnd { outcome: Outcome::Failed, reason: reason.to_owned(), exit_code },
-        );
+    pub(in crate::run) fn write_aborted_summary(&self, error: &AppError) {
+        let (reason, exit_code) = (error.message.clone(), error.kind.exit_code());
+        self.write_summary(self.last_fact_at, &RunEnd { outcome: Outcome::Failed, reason, exit_code });
     }
 
     fn write_summary(&self, at: Option<UnixMillis>, ended: &RunEnd) {
         let took = at.zip(self.started_at).map_or(0, |(at, started)| at.elapsed_since(started));
-        self.file.write_line(&format_summary(&ClassicLogSummary {
+        self.file.write_line(&format_summary(&SessionLogSummary {
             successful: self.successful,
             failed: self.failed,
             took: Duration::from_millis(took),
@@ -148,7 +147,7 @@ impl<W: RunObserver> ClassicLog<W> {
     fn begin_iteration(&mut self, iteration: u32, at: UnixMillis) {
         self.open_iteration = Some(OpenIteration::default());
         let start = format_local_time(at, &self.zone);
-        self.file.write_line(&format_header(&ClassicLogHeader { iteration, mode: self.mode, start: &start }));
+        self.file.write_line(&format_header(&SessionLogHeader { iteration, mode: self.mode, start: &start }));
     }
 
     fn record_attempt_end(&mut self, attempt: u32, result: &AttemptResult) {
@@ -171,7 +170,7 @@ impl<W: RunObserver> ClassicLog<W> {
         }
         let open = self.open_iteration.take().unwrap_or_default();
         let end = format_local_time(at, &self.zone);
-        self.file.write_line(&format_footer(&ClassicLogFooter {
+        self.file.write_line(&format_footer(&SessionLogFooter {
             iteration,
             end: &end,
             took,
@@ -184,7 +183,7 @@ impl<W: RunObserver> ClassicLog<W> {
     }
 }
 
-impl<W: RunObserver> RunObserver for ClassicLog<W> {
+impl RunObserver for SessionLogWriter<'_> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
         self.write_fact(stamp.at, fact);
         if let Some(message) = self.file.take_failure_message() {

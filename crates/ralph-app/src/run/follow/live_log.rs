@@ -1,4 +1,4 @@
-//! Reads the raw log of a running attempt while it grows, for `ralph attach`. If the reader is too far behind, it skips to
+//! Reads the raw log of a running attempt while it grows. If the reader is too far behind, it skips to
 //! the end of the log.
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ const TAIL_BYTES: u64 = 16 * 1024;
 const MAX_EVENTS_AT_ONCE: usize = 200;
 
 /// Reads one attempt's log.
-pub struct LiveLog {
+pub(super) struct LiveLog {
     path: PathBuf,
     /// `None` until the log exists: it is created with the first byte of the agent.
     file: Option<File>,
@@ -25,25 +25,24 @@ pub struct LiveLog {
 }
 
 impl LiveLog {
-    #[must_use]
-    pub fn new(path: PathBuf, parser: Box<dyn StreamParser>) -> Self {
+    pub(super) fn new(path: PathBuf, parser: Box<dyn StreamParser>) -> Self {
         Self { path, file: None, read_offset: 0, parser }
     }
 
     /// Shows the events that were written since the last call. Read errors are ignored.
-    pub fn catch_up(&mut self, watcher: &mut dyn RunObserver) {
+    pub(super) fn catch_up(&mut self, observer: &mut dyn RunObserver) {
         let bytes = self.read_new_bytes().unwrap_or_default();
         let mut events = Vec::new();
         self.parser.push(&bytes, &mut events);
-        show_events(&events, watcher);
+        show_events(&events, observer);
     }
 
     /// Shows the remaining events after the agent has ended.
-    pub fn finish(mut self, watcher: &mut dyn RunObserver) {
-        self.catch_up(watcher);
+    pub(super) fn finish(mut self, observer: &mut dyn RunObserver) {
+        self.catch_up(observer);
         let mut events = Vec::new();
         self.parser.finish(&mut events);
-        show_events(&events, watcher);
+        show_events(&events, observer);
     }
 
     fn read_new_bytes(&mut self) -> io::Result<Vec<u8>> {
@@ -65,7 +64,7 @@ impl LiveLog {
     }
 }
 
-fn show_events(events: &[AgentEvent], watcher: &mut dyn RunObserver) {
+fn show_events(events: &[AgentEvent], observer: &mut dyn RunObserver) {
     let last = events.get(events.len().saturating_sub(MAX_EVENTS_AT_ONCE)..).unwrap_or_default();
-    last.iter().for_each(|event| watcher.on_agent_event(event));
+    last.iter().for_each(|event| observer.on_agent_event(event));
 }

@@ -1,0 +1,7 @@
+//! Runs that another process drives: their facts from the journal, and the agent's output from its raw log.
+mod followed_run;
+mod live_log;
+mod run_replay;
+
+pub use followed_run::FollowedRun;
+use run_replay::RunReplay;

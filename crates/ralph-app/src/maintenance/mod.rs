@@ -18,5 +18,5 @@ pub use gc::{CollectedRun, GcReport, GcRequest, GcScope, collect_garbage};
 pub use import::{ExportedRun, import_run};
 pub use retention::{RemovalMode, RetentionError};
 pub use rewind::{RewindReport, RewindTarget, list_attempts, rewind_worktree};
-pub use stats::{StatsRequest, load_stats};
+pub use stats::{StatsPeriod, StatsRequest, load_stats};
 pub use undo::{UndoReport, undo_run};

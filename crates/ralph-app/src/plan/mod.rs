@@ -25,7 +25,7 @@ pub use judge::choose_judge;
 pub use preflight::{preflight_resumed_run, preflight_run};
 pub use require_criteria::{ensure_claims_verified, ensure_run_criteria};
 pub use stage::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
-pub use template_checks::{check_templates, fill_template, project_templates};
+pub use template_checks::{check_templates, fill_template, project_templates, select_templates};
 
 /// The input for the plan of a run.
 pub struct PlanRequest<'a> {

@@ -5,13 +5,28 @@ use ralph_core::criterion::Criterion;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::task::{Role, Task, TaskProblem, resolve_stage};
 use ralph_engine::project::Project;
+use ralph_util::suggest;
 
-use crate::config::{Settings, TemplateLibrary};
+use crate::config::{KnownTemplate, Settings, TemplateLibrary};
+use crate::error::{AppError, AppResult};
 
 /// Returns the templates of a project.
 #[must_use]
 pub fn project_templates(project: &Project) -> TemplateLibrary {
     TemplateLibrary { folder: Some(project.templates_folder()) }
+}
+
+/// Returns the template with this name, or all templates. Outside of a project, only the built-in ones exist.
+pub fn select_templates(project: Option<&Project>, name: Option<&str>) -> AppResult<Vec<KnownTemplate>> {
+    let all = TemplateLibrary { folder: project.map(Project::templates_folder) }.list_templates()?;
+    let Some(name) = name else { return Ok(all) };
+    let names: Vec<String> = all.iter().map(|known| known.template.name.clone()).collect();
+    let found = all.into_iter().find(|known| known.template.name == name);
+    found.map(|template| vec![template]).ok_or_else(|| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        AppError::invalid_request(format!("there is no template named {name:?}"))
+            .with_advice(suggest::suggestion_hint(name, &names))
+    })
 }
 
 /// Builds a criterion from a template.

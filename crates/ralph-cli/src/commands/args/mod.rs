@@ -6,4 +6,5 @@ pub mod completion_values;
 pub mod config_args;
 pub mod limit_args;
 pub mod output_args;
+pub mod promise_text;
 pub mod value_parsers;

@@ -1,16 +1,11 @@
 //! `ralph stats`.
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use ralph_core::event::UnixMillis;
 
 use crate::commands::args::value_parsers::parse_group_limit;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::maintenance::{StatsRequest, load_stats};
+use ralph_app::maintenance::{StatsPeriod, StatsRequest, load_stats};
 use ralph_engine::project::Project;
 use ralph_store::StatsGrouping;
 use ralph_util::duration;
@@ -30,7 +25,7 @@ pub struct StatsArgs {
     by: StatsGroupBy,
     /// Only runs that started since then: an age (7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_since)]
-    since: Option<SinceFilter>,
+    since: Option<StatsPeriod>,
     /// Shows at most N groups, the most expensive first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_group_limit)]
     limit: u32,
@@ -62,34 +57,16 @@ impl StatsGroupBy {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum SinceFilter {
-    Ago(Duration),
-    Day(Date),
-}
-
-fn parse_since(text: &str) -> Result<SinceFilter, String> {
-    let day = text.parse::<Date>().map(SinceFilter::Day);
-    day.or_else(|_| duration::parse(text).map(SinceFilter::Ago))
+fn parse_since(text: &str) -> Result<StatsPeriod, String> {
+    let day = text.parse::<Date>().map(StatsPeriod::SinceDay);
+    day.or_else(|_| duration::parse(text).map(StatsPeriod::Last))
         .map_err(|error| format!("{error}; or use a date such as 2026-11-01"))
-}
-
-impl SinceFilter {
-    /// Returns the start of the range. A day starts at midnight in the user's time zone.
-    fn to_timestamp(self) -> Option<UnixMillis> {
-        let moment = match self {
-            Self::Ago(time) => Timestamp::now().checked_sub(SignedDuration::try_from(time).ok()?),
-            Self::Day(day) => day.to_zoned(TimeZone::system()).map(|day| day.timestamp()),
-        };
-        moment.ok().map(|moment| UnixMillis(moment.as_millisecond()))
-    }
 }
 
 pub fn run(args: &StatsArgs) -> Result<u8, CommandError> {
     let request = StatsRequest {
         grouping: args.by.store_grouping(),
-        // A time that cannot be represented selects every run.
-        since: args.since.and_then(SinceFilter::to_timestamp).unwrap_or(UnixMillis(0)),
+        period: args.since.unwrap_or(StatsPeriod::AllTime),
         limit: args.limit,
     };
     let view = block_on(async { Ok(load_stats(&Project::find_here()?, request).await?) })?;

@@ -1,21 +1,16 @@
 //! `ralph detect`: searches an agent's output for a completion claim.
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
 
 use clap::{Args, ValueEnum};
-use ralph_core::claim::{Claim, ClaimReading, ClaimRules, ClaimScope, ContradictionSearch, Promise, PromiseMatching};
+use ralph_core::claim::{ClaimScope, ContradictionSearch, Promise, PromiseMatching};
 use ralph_core::outcome::exit_code;
-use serde::{Deserialize, Serialize};
 
 use crate::commands::args::completion_values;
-use crate::commands::args::value_parsers::parse_format;
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_agents::OutputFormat;
-use ralph_agents::replay_output::read_output_claim;
+use ralph_app::claim_detection::{BatchError, ClaimDetector, DetectionResult, read_prompt_file};
 use ralph_app::config::Settings;
-use ralph_util::bounded_lines::BoundedLines;
 
 /// Checks whether an agent's output claims completion, and explains the result
 ///
@@ -73,12 +68,11 @@ enum ScopeArg {
 }
 
 impl ClaimArgs {
-    /// Returns the claim rules for these flags, without any configuration.
-    #[must_use]
-    pub fn claim_rules(&self, promise: Promise) -> ClaimRules {
+    /// Returns the settings of these flags, without any configuration.
+    fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         self.apply(&mut settings);
-        settings.claim_rules(promise)
+        settings
     }
 
     /// Applies the flags as the highest configuration layer.
@@ -100,122 +94,46 @@ impl ClaimArgs {
     }
 }
 
-/// The result for one output.
-#[derive(Debug, Serialize)]
-struct DetectionResult {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<serde_json::Value>,
-    claimed: bool,
-    contradiction: bool,
-    why: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-}
-
 pub fn run(args: &DetectArgs) -> Result<u8, CommandError> {
-    if args.batch { detect_batch(args) } else { detect_one(args) }
+    let settings = args.signals.settings();
+    let detector = ClaimDetector { format: args.format, settings: &settings };
+    if args.batch { detect_batch(&detector) } else { detect_one(args, &detector) }
 }
 
-fn detect_one(args: &DetectArgs) -> Result<u8, CommandError> {
+fn detect_one(args: &DetectArgs, detector: &ClaimDetector<'_>) -> Result<u8, CommandError> {
     let promise = args.promise.as_deref().unwrap_or_default();
     let promise = Promise::parse(promise).map_err(|error| CommandError::from_error(exit_code::USAGE_ERROR, &error))?;
     let prompt = match &args.prompt_file {
         None => String::new(),
-        Some(path) => read_prompt(path).map_err(|error| {
+        Some(path) => read_prompt_file(path).map_err(|error| {
             CommandError::preflight_error(format!("cannot read the prompt file {}", path.display())).with_cause(error)
         })?,
     };
-    let mut stdin = io::stdin().lock();
-    let reading = read_output_claim(args.format, args.signals.claim_rules(promise), &prompt, &mut stdin)
+    let result = detector
+        .detect_claim(promise, &prompt, &mut io::stdin().lock())
         .map_err(|error| CommandError::preflight_error("cannot read standard input").with_cause(error))?;
-    let answer = detection_result(None, &reading);
     if args.json {
-        out::print_line(&serde_json::to_string(&answer).unwrap_or_default());
+        print_json(&result);
     } else {
-        let verdict = if answer.claimed { "claimed" } else { "not claimed" };
-        out::print_line(&format!("{verdict}: {}", answer.why));
+        let verdict = if result.claimed { "claimed" } else { "not claimed" };
+        out::print_line(&format!("{verdict}: {}", result.why));
     }
-    Ok(if answer.claimed { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })
+    Ok(if result.claimed { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })
 }
 
-fn read_prompt(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_CASE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_CASE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than 64 MB"));
-    }
-    Ok(text)
-}
-
-/// One case of a batch.
-#[derive(Debug, Deserialize)]
-struct DetectionCase {
-    id: serde_json::Value,
-    #[serde(default)]
-    format: Option<String>,
-    promise: String,
-    output: String,
-    #[serde(default)]
-    prompt: Option<String>,
-}
-
-/// Size limit for a case and for a prompt file. Longer outputs can be read without `--batch`.
-const MAX_CASE_BYTES: u64 = 64 << 20;
-
-fn detect_batch(args: &DetectArgs) -> Result<u8, CommandError> {
-    let mut lines = BoundedLines::new(io::stdin().lock(), MAX_CASE_BYTES);
-    loop {
-        let line = lines.next_line();
-        let number = lines.line_number();
-        let line = line.map_err(|error| {
-            CommandError::preflight_error(format!("cannot read line {number} of standard input")).with_cause(error)
-        })?;
-        let Some(line) = line else { return Ok(0) };
-        let answer = detect_case(args, &line).map_err(|reason| {
-            CommandError::usage_error(format!("line {number} of standard input is not a valid case: {reason}"))
+fn detect_batch(detector: &ClaimDetector<'_>) -> Result<u8, CommandError> {
+    detector.detect_batch(io::stdin().lock(), |result| print_json(&result)).map_err(|error| match error {
+        BatchError::Unreadable { line, error } => {
+            CommandError::preflight_error(format!("cannot read line {line} of standard input")).with_cause(error)
+        }
+        BatchError::InvalidCase { line, reason } => {
+            CommandError::usage_error(format!("line {line} of standard input is not a valid case: {reason}"))
                 .with_hint("a case is {\"id\", \"format\", \"promise\", \"output\", \"prompt\"?}")
-        })?;
-        out::print_line(&serde_json::to_string(&answer).unwrap_or_default());
-    }
+        }
+    })?;
+    Ok(0)
 }
 
-fn detect_case(args: &DetectArgs, line: &[u8]) -> Result<DetectionResult, String> {
-    let case: DetectionCase = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let format = match &case.format {
-        None => args.format,
-        Some(name) => parse_format(name)?,
-    };
-    let promise = match Promise::parse(&case.promise) {
-        Ok(promise) => promise,
-        Err(error) => {
-            let why = format!("{error}, so no output can claim it");
-            return Ok(DetectionResult { id: Some(case.id), claimed: false, contradiction: false, why, line: None });
-        }
-    };
-    let prompt = case.prompt.unwrap_or_default();
-    let rules = args.signals.claim_rules(promise);
-    let reading = read_output_claim(format, rules, &prompt, &mut case.output.as_bytes());
-    Ok(detection_result(Some(case.id), &reading.map_err(|error| error.to_string())?))
-}
-
-fn detection_result(id: Option<serde_json::Value>, reading: &ClaimReading) -> DetectionResult {
-    match &reading.claim {
-        Claim::None { why } => {
-            DetectionResult { id, claimed: false, contradiction: false, why: why.to_string(), line: None }
-        }
-        Claim::Made { line, contradiction: None, .. } => DetectionResult {
-            id,
-            claimed: true,
-            contradiction: false,
-            why: format!("asserted on line {line} of the final message"),
-            line: Some(*line),
-        },
-        Claim::Made { line, contradiction: Some(open), .. } => DetectionResult {
-            id,
-            claimed: true,
-            contradiction: true,
-            why: format!("asserted on line {line} of the final message, which also says: {}", open.sentence),
-            line: Some(*line),
-        },
-    }
+fn print_json(result: &DetectionResult) {
+    out::print_line(&serde_json::to_string(result).unwrap_or_default());
 }

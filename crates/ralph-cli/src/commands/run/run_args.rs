@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use ralph_core::claim::Promise;
 use ralph_core::criterion::ExternalCheck;
-use ralph_core::outcome::exit_code;
 use ralph_core::policy::ContextMode;
 
 use crate::commands::args::agent_args::AgentArgs;
@@ -13,6 +12,7 @@ use crate::commands::args::check_args::CheckArgs;
 use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
+use crate::commands::args::promise_text::parse_promise;
 use crate::commands::args::value_parsers::parse_iterations;
 use crate::commands::plumbing::detect::ClaimArgs;
 use crate::commands::run::detach::DetachArgs;
@@ -85,16 +85,7 @@ pub struct RunArgs {
 
 impl RunArgs {
     pub fn parse_promise(&self) -> Result<Promise, CommandError> {
-        if self.promise.contains(['<', '>']) {
-            return Err(CommandError::usage_error(
-                "the promise contains `<` or `>`, which belong to the tag around it",
-            )
-            .with_hint("give only the text inside the tag, such as --promise DONE"));
-        }
-        Promise::parse(&self.promise).map_err(|error| {
-            CommandError::from_error(exit_code::USAGE_ERROR, &error)
-                .with_hint("choose text that the agent would not print by chance, such as --promise DONE")
-        })
+        parse_promise(&self.promise, "--promise DONE")
     }
 
     /// Returns the settings of all configuration layers, overridden by these flags.

@@ -4,7 +4,8 @@ use std::path::Path;
 use ralph_core::outcome::exit_code;
 use serde_json::json;
 
-use super::start_args::{LoopStartArgs, parse_promise};
+use super::start_args::LoopStartArgs;
+use crate::commands::args::promise_text::parse_promise;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::error::CommandError;
@@ -45,7 +46,7 @@ pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, Co
         project,
         settings: &settings,
         task: args.read_task()?,
-        promise: parse_promise(&settings.session.promise.value)?,
+        promise: parse_promise(&settings.session.promise.value, "--completion-promise=DONE")?,
         criteria,
         description: args.description.clone(),
     };

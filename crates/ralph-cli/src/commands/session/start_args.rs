@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser};
-use ralph_core::claim::Promise;
 use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::outcome::exit_code;
 use ralph_core::session_loop::{LoopArgumentError, parse_loop_arguments};
@@ -155,18 +154,6 @@ impl LoopStartArgs {
         }
         Ok(criteria)
     }
-}
-
-/// Parses a promise, which must not contain the tag.
-pub fn parse_promise(text: &str) -> Result<Promise, CommandError> {
-    if text.contains(['<', '>']) {
-        return Err(CommandError::usage_error("the promise contains `<` or `>`, which belong to the tag around it")
-            .with_hint("give only the text inside the tag, such as --completion-promise=DONE"));
-    }
-    Promise::parse(text).map_err(|error| {
-        CommandError::from_error(exit_code::USAGE_ERROR, &error)
-            .with_hint("give a word that the agent would not print by chance, such as --completion-promise=DONE")
-    })
 }
 
 const SLASH_COMMAND_USAGE: &str = "/ralph \"task\" --max-iterations=N --completion-promise=TEXT --check \"CMD\"";

@@ -1,21 +1,17 @@
 //! `ralph agents`: lists the supported agents and parses their output.
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use clap::{Args, Subcommand};
-use jiff::Zoned;
-use ralph_core::outcome::exit_code;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::commands::args::completion_values;
 use crate::commands::out;
 use crate::error::CommandError;
-use ralph_agents as agent;
-use ralph_agents::detect_installed::{self, AgentPresence};
-use ralph_agents::replay_output::read_events;
-use ralph_agents::{AGENTS, Agent, AgentEvent, AgentExit, AttemptSummaryBuilder, DefaultGrant, PermissionLevel};
+use ralph_agents::detect_installed::AgentPresence;
+use ralph_agents::{Agent, AgentEvent, DefaultGrant, PermissionLevel};
+use ralph_app::agents::{AgentListItem, find_supported_agent, list_agents, parse_agent_output};
 
 /// Lists the agents that ralph supports, and which of them are installed
 ///
@@ -57,45 +53,24 @@ struct AgentsParseArgs {
 
 pub fn run(args: &AgentsArgs) -> Result<u8, CommandError> {
     match &args.what {
-        Some(AgentsSubcommand::Parse(args)) => parse_agent_output(args),
+        Some(AgentsSubcommand::Parse(args)) => print_parsed_output(args),
         None => {
-            list_agents(args.json);
+            print_agent_list(args.json);
             Ok(0)
         }
     }
 }
 
-/// Returns the agent with this name. The error suggests known agents.
-pub fn find_agent(name: &str) -> Result<&'static dyn Agent, CommandError> {
-    agent::find_agent(name).map_err(|error| {
-        let hint = error.hint();
-        CommandError::from_error(exit_code::USAGE_ERROR, &error).with_hint(hint)
-    })
-}
-
-fn parse_agent_output(args: &AgentsParseArgs) -> Result<u8, CommandError> {
-    let agent = find_agent(&args.name)?;
-    let mut summary = AttemptSummaryBuilder::default();
-    let counts = read_events(agent.output_format(), &mut io::stdin().lock(), &mut |events| {
-        print_events(events, &mut summary)
-    })
-    .map_err(|error| CommandError::preflight_error("cannot read standard input").with_cause(error.to_string()))?;
-    let exit = match args.exit_code {
-        None => AgentExit::Unknown,
-        Some(signal @ ..0) => AgentExit::Signal(signal.saturating_neg()),
-        Some(code) => AgentExit::Code(code),
-    };
-    out::print_line(&to_json_text(&summary.into_summary(agent, counts, exit, &Zoned::now())));
+fn print_parsed_output(args: &AgentsParseArgs) -> Result<u8, CommandError> {
+    let agent = find_supported_agent(&args.name)?;
+    let attempt = parse_agent_output(agent, args.exit_code, &mut io::stdin().lock(), print_events)
+        .map_err(|error| CommandError::preflight_error("cannot read standard input").with_cause(error.to_string()))?;
+    out::print_line(&to_json_text(&attempt));
     Ok(0)
 }
 
-fn print_events(events: &[AgentEvent], summary: &mut AttemptSummaryBuilder) -> ControlFlow<()> {
-    let mut lines = String::new();
-    for event in events {
-        summary.record_event(event);
-        lines.push_str(&to_json_text(event));
-        lines.push('\n');
-    }
+fn print_events(events: &[AgentEvent]) -> ControlFlow<()> {
+    let lines: String = events.iter().map(|event| to_json_text(event) + "\n").collect();
     out::print_data(&lines);
     if out::has_reader() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
@@ -104,28 +79,22 @@ fn to_json_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn list_agents(json: bool) {
-    let here = std::env::current_dir().unwrap_or_default();
+fn print_agent_list(json: bool) {
+    let agents = list_agents(&std::env::current_dir().unwrap_or_default());
     if json {
-        let all: Vec<Value> = AGENTS.iter().map(|agent| agent_json(*agent, &here)).collect();
+        let all: Vec<Value> = agents.iter().map(agent_json).collect();
         return out::print_line(&Value::from(all).to_string());
     }
     out::print_line(&format_row(["agent", "version", "resumes", "default permission", "program"]));
-    for agent in AGENTS {
-        let presence = detect_installed::detect_agent(*agent, &here);
-        let resumes = if agent.can_resume() { "yes" } else { "no" };
-        let default_permission = match agent.grants().default_grant {
+    for item in &agents {
+        let resumes = if item.agent.can_resume() { "yes" } else { "no" };
+        let default_permission = match item.agent.grants().default_grant {
             DefaultGrant::Level(permission) => permission.name(),
             DefaultGrant::AgentSettings(_) => "its own settings",
         };
-        let version = agent_version(&presence).unwrap_or("-");
-        out::print_line(&format_row([
-            agent.name(),
-            version,
-            resumes,
-            default_permission,
-            &program_location(&presence),
-        ]));
+        let version = item.version().unwrap_or("-");
+        let program = program_location(&item.presence);
+        out::print_line(&format_row([item.agent.name(), version, resumes, default_permission, &program]));
     }
 }
 
@@ -143,17 +112,9 @@ fn program_location(presence: &AgentPresence) -> String {
     }
 }
 
-fn agent_version(presence: &AgentPresence) -> Option<&str> {
-    match presence {
-        AgentPresence::Installed { version, .. } => version.as_deref(),
-        AgentPresence::BuiltIn => Some(env!("CARGO_PKG_VERSION")),
-        AgentPresence::Missing | AgentPresence::Broken { .. } | AgentPresence::UserProvided => None,
-    }
-}
-
-fn agent_json(agent: &dyn Agent, folder: &Path) -> Value {
-    let presence = detect_installed::detect_agent(agent, folder);
-    let (status, path) = match &presence {
+fn agent_json(item: &AgentListItem) -> Value {
+    let agent = item.agent;
+    let (status, path) = match &item.presence {
         AgentPresence::Installed { path, .. } => ("installed", Some(path.display().to_string())),
         AgentPresence::Missing => ("missing", None),
         AgentPresence::Broken { .. } => ("broken", None),
@@ -164,7 +125,7 @@ fn agent_json(agent: &dyn Agent, folder: &Path) -> Value {
         "name": agent.name(),
         "status": status,
         "path": path,
-        "version": agent_version(&presence),
+        "version": item.version(),
         "format": agent.output_format().name(),
         "can_resume": agent.can_resume(),
         "permissions": permissions_json(agent),

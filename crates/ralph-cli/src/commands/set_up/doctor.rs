@@ -10,10 +10,10 @@ use crate::commands::args::value_parsers::parse_duration;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::commands::run::execute::with_keeper;
-use crate::commands::set_up::agents::find_agent;
 use crate::error::CommandError;
 use crate::report::{ColorMode, TextStyle};
 use ralph_agents::Agent;
+use ralph_app::agents::find_supported_agent;
 use ralph_app::doctor::{DiagnosisRequest, DoctorFinding, DoctorReport, FindingStatus, diagnose};
 use ralph_engine::project::Project;
 
@@ -39,7 +39,7 @@ pub struct DoctorArgs {
 
 pub fn run(args: &DoctorArgs) -> Result<u8, CommandError> {
     let requested: Vec<&'static dyn Agent> =
-        args.agents.iter().map(|name| find_agent(name)).collect::<Result<_, _>>()?;
+        args.agents.iter().map(|name| find_supported_agent(name)).collect::<Result<_, _>>()?;
     let request = DiagnosisRequest { project: Project::find_here(), agents: requested, version_timeout: args.timeout };
     with_keeper(async |keeper| {
         let report = diagnose(request, &keeper, &TerminalInteraction).await;

@@ -3,15 +3,14 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use ralph_core::criterion::template::TemplateParameter;
-use ralph_core::outcome::exit_code;
 use serde_json::{Value, json};
 
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_app::config::{ConfigError, ConfiguredCheck, KnownTemplate, TemplateLibrary};
+use ralph_app::plan::select_templates;
 use ralph_engine::project::Project;
 use ralph_util::shell_words;
-use ralph_util::suggest;
 
 /// Lists the check templates: ready-made checks with parameters
 ///
@@ -32,30 +31,16 @@ pub struct TemplatesArgs {
 }
 
 pub fn run(args: &TemplatesArgs) -> Result<u8, CommandError> {
-    // Outside of a project, only the built-in templates exist.
-    let folder = Project::find_here().ok().map(|project| project.templates_folder());
-    let all = TemplateLibrary { folder }.list_templates()?;
-    let chosen = match &args.name {
-        Some(name) => vec![find_template(&all, name)?],
-        None => all.iter().collect(),
-    };
+    let chosen = select_templates(Project::find_here().ok().as_ref(), args.name.as_deref())?;
     match (args.json, &args.name) {
-        (true, _) => out::print_line(&Value::from_iter(chosen.into_iter().map(template_json)).to_string()),
-        (false, Some(_)) => chosen.into_iter().for_each(print_template),
+        (true, _) => out::print_line(&Value::from_iter(chosen.iter().map(template_json)).to_string()),
+        (false, Some(_)) => chosen.iter().for_each(print_template),
         (false, None) => list_templates(&chosen),
     }
     Ok(0)
 }
 
-fn find_template<'a>(all: &'a [KnownTemplate], name: &str) -> Result<&'a KnownTemplate, CommandError> {
-    let names: Vec<&str> = all.iter().map(|known| known.template.name.as_str()).collect();
-    all.iter().find(|known| known.template.name == name).ok_or_else(|| {
-        CommandError::from_message(exit_code::USAGE_ERROR, format!("there is no template named {name:?}"))
-            .with_hint(suggest::suggestion_hint(name, &names))
-    })
-}
-
-fn list_templates(all: &[&KnownTemplate]) {
+fn list_templates(all: &[KnownTemplate]) {
     let width = all.iter().map(|known| known.template.name.len()).max().unwrap_or(0);
     for KnownTemplate { template, .. } in all {
         out::print_line(&format!("{:width$}  {}", template.name, template.about));

@@ -1,10 +1,10 @@
 //! Reads the events of one iteration and reports at its end what the agent claims. Only the tail of a message is
 //! buffered, so memory use does not depend on the amount of output.
 
-use super::code_block::CodeBlockScanner;
-use super::evaluate::{MessageOutcome, evaluate_message};
-use super::message_tail::{MessageExcerpt, MessageTail};
-use super::prompt_echo::PromptEcho;
+use super::message::code_block::CodeBlockScanner;
+use super::message::message_tail::{MessageExcerpt, MessageTail};
+use super::rules::evaluate::{MessageOutcome, evaluate_message};
+use super::rules::prompt_echo::PromptEcho;
 use super::{Claim, ClaimReading, ClaimRules, ClaimScope, NoClaimReason};
 
 /// One event of the agent's transcript.

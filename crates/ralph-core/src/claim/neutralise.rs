@@ -3,9 +3,9 @@
 
 use alloc::string::String;
 
+use super::message::terminal_filter::strip_terminal_codes;
 use super::signal_tag::SIGNAL_NAMES;
 use super::slice_or_empty;
-use super::terminal_filter::strip_terminal_codes;
 
 const OPENING_BRACKETS: &[&str] = &["<", "&lt;", "&#60;", "&#x3c;"];
 const CLOSING_BRACKETS: &[&str] = &[">", "&gt;", "&#62;", "&#x3e;"];

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::claim::languages::language_of;
-use crate::claim::markdown_lines::LineKind;
-use crate::claim::parsed_message::ParsedMessage;
-use crate::claim::prose_words::{ProseWord, split_sentences};
+use crate::claim::message::markdown_lines::LineKind;
+use crate::claim::message::parsed_message::ParsedMessage;
 use crate::claim::slice_or_empty;
+use crate::claim::text::prose_words::{ProseWord, split_sentences};
 
 /// A sentence of the message, the byte offset of its end, and its section.
 pub(super) struct MessageSentence {

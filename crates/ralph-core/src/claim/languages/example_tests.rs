@@ -4,7 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::claim::pattern::section_text;
+use crate::claim::text::pattern::section_text;
 use crate::claim::{Claim, ClaimFinder, ClaimRules, Promise, TranscriptEvent};
 
 const FILES: [(&str, &str); 10] = [

@@ -8,8 +8,8 @@
 #[cfg(test)]
 mod example_tests;
 
-use super::pattern::{PatternList, pattern_list, section_text};
-use super::prose_words::ProseWord;
+use crate::claim::text::pattern::{PatternList, pattern_list, section_text};
+use crate::claim::text::prose_words::ProseWord;
 
 /// Declares the table and a macro that fills it from a data file.
 macro_rules! declare_table {

@@ -3,8 +3,8 @@
 
 use alloc::string::String;
 
-use super::code_block::CodeBlockScanner;
-use super::terminal_filter::{TerminalFilter, visible_text};
+use crate::claim::message::code_block::CodeBlockScanner;
+use crate::claim::message::terminal_filter::{TerminalFilter, visible_text};
 
 /// How many bytes at the end of a message are evaluated.
 pub const MESSAGE_TAIL_BYTES: usize = 64 * 1024;
@@ -75,12 +75,12 @@ impl MessageTail {
     pub(crate) fn to_excerpt(&self) -> MessageExcerpt {
         let start = tail_start(&self.buffer.text);
         let mut code_blocks = self.buffer.code_blocks.clone();
-        let cut_off = super::slice_or_empty(&self.buffer.text, 0..start);
+        let cut_off = crate::claim::slice_or_empty(&self.buffer.text, 0..start);
         code_blocks.scan_text(cut_off);
         let mut lines = self.buffer.dropped_lines;
         lines.count_lines(cut_off);
         let truncation = if start > 0 { TailTruncation::HeadDropped } else { self.buffer.truncation };
-        let text = visible_text(super::slice_or_empty(&self.buffer.text, start..self.buffer.text.len()));
+        let text = visible_text(crate::claim::slice_or_empty(&self.buffer.text, start..self.buffer.text.len()));
         MessageExcerpt { text, code_blocks, truncation, lines_above: lines.0 }
     }
 
@@ -100,8 +100,8 @@ impl TailBuffer {
         self.text.push_str(run);
         if self.text.len() > 3 * MESSAGE_TAIL_BYTES {
             let start = tail_start(&self.text);
-            self.code_blocks.scan_text(super::slice_or_empty(&self.text, 0..start));
-            self.dropped_lines.count_lines(super::slice_or_empty(&self.text, 0..start));
+            self.code_blocks.scan_text(crate::claim::slice_or_empty(&self.text, 0..start));
+            self.dropped_lines.count_lines(crate::claim::slice_or_empty(&self.text, 0..start));
             self.text.drain(..start);
             self.truncation = TailTruncation::HeadDropped;
         }
@@ -109,18 +109,18 @@ impl TailBuffer {
 
     fn skip_leading_blank<'a>(&mut self, run: &'a str) -> &'a str {
         let words = run.trim_start();
-        self.dropped_lines.count_lines(super::slice_or_empty(run, 0..run.len() - words.len()));
+        self.dropped_lines.count_lines(crate::claim::slice_or_empty(run, 0..run.len() - words.len()));
         words
     }
 
     fn replace_with_end_of(&mut self, run: &str) {
         let start = tail_start(run);
-        for dropped in [self.text.as_str(), super::slice_or_empty(run, 0..start)] {
+        for dropped in [self.text.as_str(), crate::claim::slice_or_empty(run, 0..start)] {
             self.code_blocks.scan_text(dropped);
             self.dropped_lines.count_lines(dropped);
         }
         self.text.clear();
-        self.text.push_str(super::slice_or_empty(run, start..run.len()));
+        self.text.push_str(crate::claim::slice_or_empty(run, start..run.len()));
         self.truncation = TailTruncation::HeadDropped;
     }
 }

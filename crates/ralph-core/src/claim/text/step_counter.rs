@@ -7,7 +7,7 @@ std::thread_local! {
     static STEP_COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-pub(super) fn count_steps(steps: usize) {
+pub(in crate::claim) fn count_steps(steps: usize) {
     STEP_COUNT.with(|sum| sum.set(sum.get() + steps as u64));
 }
 

@@ -4,10 +4,10 @@
 use alloc::borrow::Cow;
 use core::ops::Range;
 
-use super::TagMention;
-use super::languages::{LanguageTable, language_of};
-use super::pattern::PatternList;
-use super::prose_words::ProseWord;
+use crate::claim::TagMention;
+use crate::claim::languages::{LanguageTable, language_of};
+use crate::claim::text::pattern::PatternList;
+use crate::claim::text::prose_words::ProseWord;
 
 /// The position of the sentence relative to its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -377,7 +377,7 @@ fn reports_tag(clause: &[ProseWord], cues: &LanguageTable) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::prose_words::split_words;
+    use crate::claim::text::prose_words::split_words;
 
     fn lead_in_mention(text: &str) -> Option<TagMention> {
         mention_in_sentence(&split_words(text, 0), SentencePosition::LeadIn)

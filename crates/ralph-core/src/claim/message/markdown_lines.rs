@@ -4,8 +4,8 @@
 
 use alloc::vec::Vec;
 
-use super::code_block::CodeBlockScanner;
-use super::slice_or_empty;
+use crate::claim::message::code_block::CodeBlockScanner;
+use crate::claim::slice_or_empty;
 
 /// The Markdown form of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::code_block::CodeBlockScanner;
-use super::excluded_regions::{find_excluded_ranges, is_in_code_span, is_transparent_element};
-use super::markdown_lines::{LineKind, MessageLine, after_fence, line_index_at, split_lines};
-use super::prose_words::{MASKED_CODE_CHAR, ProseWord, TAG_WORD, split_words};
-use super::signal_tag::{SignalTag, find_element_marks, find_signal_tags};
-use super::slice_or_empty;
+use crate::claim::message::code_block::CodeBlockScanner;
+use crate::claim::message::excluded_regions::{find_excluded_ranges, is_in_code_span, is_transparent_element};
+use crate::claim::message::markdown_lines::{LineKind, MessageLine, after_fence, line_index_at, split_lines};
+use crate::claim::signal_tag::{SignalTag, find_element_marks, find_signal_tags};
+use crate::claim::slice_or_empty;
+use crate::claim::text::prose_words::{MASKED_CODE_CHAR, ProseWord, TAG_WORD, split_words};
 
 /// A message with its lines, signal tags and excluded ranges.
 pub(crate) struct ParsedMessage<'a> {
@@ -145,7 +145,7 @@ fn mask_line(raw: &str, out: &mut String) {
         let closing = closing_quote(c).filter(|closing| !unclosed.contains(closing));
         let end = closing.and_then(|closing| inside.find(closing));
         #[cfg(test)]
-        super::step_counter::count_steps(closing.map_or(0, |_| end.unwrap_or(inside.len())));
+        crate::claim::text::step_counter::count_steps(closing.map_or(0, |_| end.unwrap_or(inside.len())));
         match (closing, end) {
             // The content is masked, but the quotation marks stay visible.
             (Some(closing), Some(end)) if end > 0 => {

@@ -2,17 +2,19 @@
 
 use alloc::vec::Vec;
 
-use super::excluded_regions::is_in_quotation;
-use super::languages::{LanguageTable, language_of};
-use super::markdown_lines::{LineKind, list_number_len};
-use super::parsed_message::{ParsedMessage, trim_decoration};
-use super::prose_words::{ProseWord, split_sentences};
-use super::sentence_mood::{
+use crate::claim::languages::{LanguageTable, language_of};
+use crate::claim::message::excluded_regions::is_in_quotation;
+use crate::claim::message::markdown_lines::{LineKind, list_number_len};
+use crate::claim::message::parsed_message::{ParsedMessage, trim_decoration};
+use crate::claim::rules::sentence_mood::{
     SentencePosition, gives_signal_now, has_imperative, is_present_signal_verb, mention_by_phrase, mention_in_sentence,
 };
-use super::signal_tag::{BracketForm, SignalTag};
-use super::surrounding_lines::{ends_with_dangling_word, mention_from_surrounding_lines, mention_in_list};
-use super::{TagMention, slice_or_empty};
+use crate::claim::rules::surrounding_lines::{
+    ends_with_dangling_word, mention_from_surrounding_lines, mention_in_list,
+};
+use crate::claim::signal_tag::{BracketForm, SignalTag};
+use crate::claim::text::prose_words::{ProseWord, split_sentences};
+use crate::claim::{TagMention, slice_or_empty};
 
 /// How a tag is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::pattern::WordMask;
+use crate::claim::text::pattern::WordMask;
 
 /// Represents a signal tag in a list of words.
 pub(crate) const TAG_WORD: &str = "\u{1}";
@@ -68,7 +68,7 @@ pub(crate) fn split_words(text: &str, base: usize) -> Vec<ProseWord> {
                 end = next + inner.len_utf8();
                 chars.next();
             }
-            push_word(super::slice_or_empty(text, at..end), base + at, &mut out);
+            push_word(crate::claim::slice_or_empty(text, at..end), base + at, &mut out);
         } else if c == '%' {
             append_percent_sign(&mut out);
         } else if let Some(mark) = punctuation_mark(text, at, c) {
@@ -95,12 +95,12 @@ fn continues_word(text: &str, at: usize, c: char) -> bool {
     if c.is_alphanumeric() {
         return !is_cjk(c);
     }
-    let after = super::slice_or_empty(text, at + c.len_utf8()..text.len());
+    let after = crate::claim::slice_or_empty(text, at + c.len_utf8()..text.len());
     "'\u{2019}-_./%".contains(c) && after.starts_with(char::is_alphanumeric)
 }
 
 fn punctuation_mark(text: &str, at: usize, c: char) -> Option<&'static str> {
-    let spaced = super::slice_or_empty(text, 0..at).ends_with([' ', '\n', '-']) || at == 0;
+    let spaced = crate::claim::slice_or_empty(text, 0..at).ends_with([' ', '\n', '-']) || at == 0;
     Some(match c {
         ',' | '\u{ff0c}' | '\u{3001}' => ",",
         ';' | '\u{ff1b}' => ";",

@@ -6,10 +6,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::message_tail::{MESSAGE_TAIL_BYTES, TailTruncation};
-use super::signal_tag::{find_element_marks, find_signal_tags};
-use super::slice_or_empty;
-use super::terminal_filter::strip_terminal_codes;
+use crate::claim::message::message_tail::{MESSAGE_TAIL_BYTES, TailTruncation};
+use crate::claim::message::terminal_filter::strip_terminal_codes;
+use crate::claim::signal_tag::{find_element_marks, find_signal_tags};
+use crate::claim::slice_or_empty;
 
 /// How many bytes one search may compare. The limit keeps the search fast on hostile text.
 const MAX_COMPARED_BYTES: usize = 32 * 1024 * 1024;

@@ -2,12 +2,12 @@
 
 use alloc::string::String;
 
-use super::languages::{LanguageTable, language_of};
-use super::markdown_lines::LineKind;
-use super::parsed_message::ParsedMessage;
-use super::prose_words::{ProseWord, split_sentences};
-use super::sentence_mood::{SentencePosition, mention_in_sentence};
-use super::{TagMention, slice_or_empty};
+use crate::claim::languages::{LanguageTable, language_of};
+use crate::claim::message::markdown_lines::LineKind;
+use crate::claim::message::parsed_message::ParsedMessage;
+use crate::claim::rules::sentence_mood::{SentencePosition, mention_in_sentence};
+use crate::claim::text::prose_words::{ProseWord, split_sentences};
+use crate::claim::{TagMention, slice_or_empty};
 use crate::contradiction::is_open_work;
 
 /// Returns the first sentence after the byte `from` that retracts the claim.
@@ -36,7 +36,7 @@ fn find_in_paragraph(view: &ParsedMessage<'_>, range: core::ops::Range<usize>) -
     let at = parts.iter().position(|part| is_retraction(part))?;
     let start = parts.get(at)?.first()?.offset;
     let end = parts.get(at + 1).and_then(|next| next.first()).map_or(range.end, |next| next.offset);
-    Some(super::promise::collapse_whitespace(slice_or_empty(view.text, start..end)))
+    Some(crate::claim::promise::collapse_whitespace(slice_or_empty(view.text, start..end)))
 }
 
 /// Returns whether a sentence retracts the text before it.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn has_retraction(text: &str) -> bool {
-        split_sentences(&crate::claim::prose_words::split_words(text, 0)).into_iter().any(is_retraction)
+        split_sentences(&crate::claim::text::prose_words::split_words(text, 0)).into_iter().any(is_retraction)
     }
 
     // spec: S4

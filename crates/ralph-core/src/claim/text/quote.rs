@@ -2,8 +2,8 @@
 
 use alloc::string::String;
 
-use super::neutralise::neutralise_tags;
-use super::promise::collapse_whitespace;
+use crate::claim::neutralise::neutralise_tags;
+use crate::claim::promise::collapse_whitespace;
 
 /// The maximum length of a quotation.
 const MAX_QUOTE_CHARS: usize = 160;

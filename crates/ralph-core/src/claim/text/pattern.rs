@@ -9,7 +9,7 @@
 
 use core::ops::Range;
 
-use super::prose_words::{ProseWord, is_verb_form, parse_number};
+use crate::claim::text::prose_words::{ProseWord, is_verb_form, parse_number};
 
 /// An approximate set of words: hashed bits of their first two bytes, and of their last byte and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +81,12 @@ enum SlotKind {
 macro_rules! pattern_list {
     ($text:expr) => {{
         const TEXT: &str = $text;
-        const SLOTS: [$crate::claim::pattern::PatternSlot; $crate::claim::pattern::count_slots(TEXT)] =
-            $crate::claim::pattern::parse_slots(TEXT);
-        const PATTERNS: [$crate::claim::pattern::WordPattern; $crate::claim::pattern::count_patterns(TEXT)] =
-            $crate::claim::pattern::parse_patterns(TEXT, &SLOTS);
-        $crate::claim::pattern::PatternList::new(&PATTERNS, &SLOTS)
+        const SLOTS: [$crate::claim::text::pattern::PatternSlot; $crate::claim::text::pattern::count_slots(TEXT)] =
+            $crate::claim::text::pattern::parse_slots(TEXT);
+        const PATTERNS: [$crate::claim::text::pattern::WordPattern;
+            $crate::claim::text::pattern::count_patterns(TEXT)] =
+            $crate::claim::text::pattern::parse_patterns(TEXT, &SLOTS);
+        $crate::claim::text::pattern::PatternList::new(&PATTERNS, &SLOTS)
     }};
 }
 pub(crate) use pattern_list;
@@ -113,7 +114,7 @@ impl PatternList {
     pub(crate) fn find_all(&self, words: &[ProseWord]) -> impl Iterator<Item = Range<usize>> {
         let sentence_mask = words.iter().fold(WordMask::NONE, |all, word| all.union(word.mask));
         #[cfg(test)]
-        super::step_counter::count_steps(words.len());
+        crate::claim::text::step_counter::count_steps(words.len());
         self.patterns.iter().filter_map(move |pattern| {
             let is_possible = pattern.required_masks.iter().all(|mask| mask.intersects(sentence_mask));
             if is_possible { self.find_pattern(pattern, words) } else { None }
@@ -131,7 +132,7 @@ impl PatternList {
 
     fn find_pattern(&self, pattern: &WordPattern, words: &[ProseWord]) -> Option<Range<usize>> {
         #[cfg(test)]
-        super::step_counter::count_steps(words.len());
+        crate::claim::text::step_counter::count_steps(words.len());
         let slots = self.slots.get(pattern.first_slot..pattern.first_slot + pattern.slot_count)?;
         let match_at = |at: usize| {
             let is_possible = words.get(at).is_some_and(|word| word.mask.intersects(pattern.first_word_mask));
@@ -147,7 +148,7 @@ impl PatternList {
 /// Returns the end of the match of `slots` that starts at the word `at`.
 fn match_end(words: &[ProseWord], at: usize, slots: &[PatternSlot]) -> Option<usize> {
     #[cfg(test)]
-    super::step_counter::count_steps(1);
+    crate::claim::text::step_counter::count_steps(1);
     let Some((slot, later)) = slots.split_first() else { return Some(at) };
     let matches_slot = || words.get(at).is_some_and(|word| word_matches_slot(word, slot));
     let is_punctuation_at = |at: usize| words.get(at).is_none_or(ProseWord::is_punctuation);
@@ -425,7 +426,7 @@ const fn slot_mask(slot: &[u8]) -> WordMask {
         out = out.union(match choice {
             b"#" => WordMask::NUMBER,
             b"*" => WordMask::ANY,
-            b"@" => word_bytes_mask(super::prose_words::TAG_WORD.as_bytes()),
+            b"@" => word_bytes_mask(crate::claim::text::prose_words::TAG_WORD.as_bytes()),
             [b'%', a, b, _, ..] => WordMask { prefix_bits: prefix_bit(*a, *b), suffix_bits: u64::MAX },
             [b'%', ..] => WordMask::ANY,
             word => word_bytes_mask(word),
@@ -455,7 +456,7 @@ const fn suffix_bit(last: u8, length: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::prose_words::split_words;
+    use crate::claim::text::prose_words::split_words;
 
     fn find(list: &PatternList, text: &str) -> Option<Range<usize>> {
         list.find(&split_words(text, 0))

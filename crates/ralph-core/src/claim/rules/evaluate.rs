@@ -3,15 +3,15 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::code_block::CodeBlockScanner;
-use super::markdown_lines::LineKind;
-use super::parsed_message::ParsedMessage;
-use super::promise::collapse_whitespace;
-use super::quote::{quote_verbatim, quote_without_tags};
-use super::retraction::find_retraction;
-use super::signal_tag::{AgentSignal, BracketForm, SignalTag, TagAttribute, unescape_html};
-use super::tag_usage::{SignalSense, TagUsage, classify_tag_usage};
-use super::{
+use crate::claim::message::code_block::CodeBlockScanner;
+use crate::claim::message::markdown_lines::LineKind;
+use crate::claim::message::parsed_message::ParsedMessage;
+use crate::claim::promise::collapse_whitespace;
+use crate::claim::rules::retraction::find_retraction;
+use crate::claim::rules::tag_usage::{SignalSense, TagUsage, classify_tag_usage};
+use crate::claim::signal_tag::{AgentSignal, BracketForm, SignalTag, TagAttribute, unescape_html};
+use crate::claim::text::quote::{quote_verbatim, quote_without_tags};
+use crate::claim::{
     Claim, ClaimRules, ClaimScope, ContradictionSearch, NoClaimReason, PlainLinePolicy, PromiseMatching, slice_or_empty,
 };
 use crate::contradiction;
@@ -127,7 +127,7 @@ fn fulfils_promise(value: &str, rules: &ClaimRules) -> bool {
 
 /// Adds a tag for each line that is exactly the promised text.
 fn add_plain_lines(view: &mut ParsedMessage<'_>, promise: &str) {
-    let is_plain = |line: &&super::markdown_lines::MessageLine| {
+    let is_plain = |line: &&crate::claim::message::markdown_lines::MessageLine| {
         let text = slice_or_empty(view.text, line.start..line.end).trim();
         let readable = !matches!(line.kind, LineKind::Code | LineKind::Quote | LineKind::Table | LineKind::Blank);
         readable && (text == promise || text.trim_matches(['*', '_']) == promise)

@@ -11,10 +11,10 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::languages::{LanguageTable, language_of};
-use crate::claim::parsed_message::ParsedMessage;
-use crate::claim::prose_words::{ProseWord, split_words};
-use crate::claim::quote::{quote_sentence_or_phrase, quote_without_tags};
+use crate::claim::message::parsed_message::ParsedMessage;
 use crate::claim::slice_or_empty;
+use crate::claim::text::prose_words::{ProseWord, split_words};
+use crate::claim::text::quote::{quote_sentence_or_phrase, quote_without_tags};
 use message_sections::{MessageSentence, SectionKind, prose_sentences};
 
 /// A statement that work is open.

@@ -3,14 +3,14 @@
 
 use alloc::vec::Vec;
 
-use super::languages::language_of;
-use super::markdown_lines::LineKind;
-use super::parsed_message::ParsedMessage;
-use super::prose_words::{ProseWord, TAG_WORD, split_sentences, split_words};
-use super::sentence_mood::{SentencePosition, is_assertion, is_own_duty, mention_in_sentence};
-use super::signal_tag::SignalTag;
-use super::tag_usage::SignalSense;
-use super::{TagMention, slice_or_empty};
+use crate::claim::languages::language_of;
+use crate::claim::message::markdown_lines::LineKind;
+use crate::claim::message::parsed_message::ParsedMessage;
+use crate::claim::rules::sentence_mood::{SentencePosition, is_assertion, is_own_duty, mention_in_sentence};
+use crate::claim::rules::tag_usage::SignalSense;
+use crate::claim::signal_tag::SignalTag;
+use crate::claim::text::prose_words::{ProseWord, TAG_WORD, split_sentences, split_words};
+use crate::claim::{TagMention, slice_or_empty};
 
 /// Returns the mention if the lines around a tag that is alone on its line only mention it.
 pub(crate) fn mention_from_surrounding_lines(

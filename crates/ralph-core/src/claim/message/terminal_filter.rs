@@ -43,8 +43,8 @@ impl TerminalFilter {
         while !rest.is_empty() {
             if matches!(self.state, EscapeState::Text) {
                 let shown = visible_prefix_len(rest);
-                self.emit_text(super::slice_or_empty(rest, 0..shown), sink);
-                rest = super::slice_or_empty(rest, shown..rest.len());
+                self.emit_text(crate::claim::slice_or_empty(rest, 0..shown), sink);
+                rest = crate::claim::slice_or_empty(rest, shown..rest.len());
             }
             let mut chars = rest.chars();
             let Some(c) = chars.next() else { return };
@@ -149,9 +149,9 @@ fn state_in_hidden_string(c: char, length: usize) -> EscapeState {
 fn visible_prefix_len(text: &str) -> usize {
     let mut shown = 0;
     loop {
-        let rest = super::slice_or_empty(text, shown..text.len());
+        let rest = crate::claim::slice_or_empty(text, shown..text.len());
         shown += plain_prefix_len(rest.as_bytes());
-        match super::slice_or_empty(text, shown..text.len()).chars().next() {
+        match crate::claim::slice_or_empty(text, shown..text.len()).chars().next() {
             Some(c) if is_plain_char(c) => shown += c.len_utf8(),
             Some(_) | None => return shown,
         }

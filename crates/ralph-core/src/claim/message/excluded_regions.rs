@@ -4,8 +4,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::signal_tag::{ElementMark, ElementMarkKind, signal_of_mark};
-use super::slice_or_empty;
+use crate::claim::signal_tag::{ElementMark, ElementMarkKind, signal_of_mark};
+use crate::claim::slice_or_empty;
 
 /// Elements that only format the text or wrap the whole answer.
 const TRANSPARENT_ELEMENTS: &[&str] = &[

@@ -16,7 +16,7 @@ use ralph_util::sanitize::escape_hidden;
 
 use crate::advice::Advice;
 use crate::config::ConfigError;
-use crate::task::TaskError;
+use crate::task_files::TaskError;
 use crate::trust::TrustError;
 
 pub type AppResult<T> = Result<T, AppError>;

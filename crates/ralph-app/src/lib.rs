@@ -16,7 +16,7 @@ pub mod plan;
 pub mod run;
 pub mod session;
 pub mod state;
-pub mod task;
+pub mod task_files;
 pub mod tasks;
 pub mod trust;
 pub mod verification;

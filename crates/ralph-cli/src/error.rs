@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use ralph_agents::install::InstallError;
 use ralph_app::config::ConfigError;
 use ralph_app::error::AppError;
-use ralph_app::task::TaskError;
+use ralph_app::task_files::TaskError;
 use ralph_app::trust::TrustError;
 use ralph_core::outcome::exit_code;
 use ralph_engine::lock::LockError;

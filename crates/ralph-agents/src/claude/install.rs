@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::install::hook_command;
-use crate::install::hook_timeout::timeout_flag;
+use crate::install::contents::hook_command;
+use crate::install::contents::hook_timeout::timeout_flag;
+use crate::install::contents::install_part::InstallPart;
+use crate::install::contents::slash_commands::SLASH_COMMANDS;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::{InstallScope, InstallTarget};
 use crate::install::merge;
-use crate::install::slash_commands::SLASH_COMMANDS;
 
 const HOST_NAME: &str = "claude";
 

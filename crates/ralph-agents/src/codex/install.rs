@@ -2,8 +2,8 @@
 use serde_json::json;
 
 use super::hook_trust;
+use crate::install::contents::install_part::InstallPart;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::{InstallScope, InstallTarget};
 use crate::install::merge;
 use crate::install::ralph_executable::{HookMatcher, RalphExecutable};

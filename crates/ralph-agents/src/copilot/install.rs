@@ -1,8 +1,8 @@
 //! GitHub Copilot CLI: a separate file with hooks, and commands as skills.
 use serde_json::json;
 
+use crate::install::contents::install_part::InstallPart;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::InstallScope;
 
 const HOST_NAME: &str = "copilot";

@@ -1,10 +1,10 @@
 //! Gemini CLI: hooks in its settings, with timeouts in milliseconds, and commands in TOML.
 use serde_json::json;
 
+use crate::install::contents::install_part::InstallPart;
+use crate::install::contents::slash_commands::SLASH_COMMANDS;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::InstallScope;
-use crate::install::slash_commands::SLASH_COMMANDS;
 
 const HOST_NAME: &str = "gemini";
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use super::contents::settings_file::{remove_draft, replace_file, snapshot_file};
 use super::error::InstallError;
 use super::install_record::{InstallRecord, InstallRecordFile};
 use super::plan_install::FileChange;
-use super::settings_file::{remove_draft, replace_file, snapshot_file};
 
 /// The effect of a plan on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::contents::hook_command;
+use super::contents::hook_timeout::timeout_flag;
+use super::contents::install_part::{InstallPart, PartContent};
+use super::contents::slash_commands::SLASH_COMMANDS;
 use super::error::InstallError;
-use super::hook_command;
-use super::hook_timeout::timeout_flag;
-use super::install_part::{InstallPart, PartContent};
 use super::install_target::{InstallScope, InstallTarget};
 use super::merge::Hook;
 use super::ralph_executable::RalphExecutable;
-use super::slash_commands::SLASH_COMMANDS;
 use crate::AGENTS;
 use ralph_util::suggest;
 

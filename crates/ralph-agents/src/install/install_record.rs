@@ -100,7 +100,7 @@ impl InstallRecordFile {
         let done = match record {
             Some(record) => serde_json::to_string_pretty(record)
                 .map_err(io::Error::from)
-                .and_then(|text| super::settings_file::replace_file(&self.path, &text))
+                .and_then(|text| super::contents::settings_file::replace_file(&self.path, &text))
                 .and_then(|()| fs::set_permissions(&self.path, private_permissions())),
             None => match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,7 +1,7 @@
 //! Whether the installed files are those that this ralph would install.
 use super::apply::FileOutcome;
+use super::contents::hook_timeout::HookTimeout;
 use super::error::InstallError;
-use super::hook_timeout::HookTimeout;
 use super::host::HostInstaller;
 use super::install_target::InstallTarget;
 use super::ralph_executable::RalphExecutable;

@@ -1,11 +1,9 @@
 //! Installs ralph into interactive agents: hooks in their settings, and slash commands. It changes nothing that belongs
 //! to the user, reverts exactly its own changes, and starts no program.
 pub(crate) mod apply;
+pub(crate) mod contents;
 pub(crate) mod error;
-pub(crate) mod hook_command;
-pub(crate) mod hook_timeout;
 pub(crate) mod host;
-pub(crate) mod install_part;
 pub(crate) mod install_record;
 pub(crate) mod install_state;
 pub(crate) mod install_target;
@@ -13,13 +11,11 @@ pub mod merge;
 pub(crate) mod plan_install;
 pub(crate) mod plan_uninstall;
 pub(crate) mod ralph_executable;
-pub(crate) mod settings_file;
-pub(crate) mod slash_commands;
 pub(crate) mod warnings;
 
 pub use apply::{FileOutcome, FileReport, InstallPlan, apply_plan};
+pub use contents::hook_timeout::{HookTimeout, MAX_HOOK_TIMEOUT_SECONDS, MIN_HOOK_TIMEOUT_SECONDS};
 pub use error::InstallError;
-pub use hook_timeout::{HookTimeout, MAX_HOOK_TIMEOUT_SECONDS, MIN_HOOK_TIMEOUT_SECONDS};
 pub use host::{HostInstaller, find_host_installer, host_installers};
 pub use install_state::{InstallState, detect_install_state};
 pub use install_target::{InstallScope, InstallTarget};

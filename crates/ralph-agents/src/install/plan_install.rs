@@ -2,15 +2,15 @@
 use std::path::{Path, PathBuf};
 
 use super::apply::{FileOutcome, InstallPlan};
+use super::contents::hook_timeout::{self, HookTimeout};
+use super::contents::install_part::{InstallPart, PartContent};
+use super::contents::settings_file::{FileSnapshot, ensure_writable, missing_folders, snapshot_file};
 use super::error::InstallError;
-use super::hook_timeout::{self, HookTimeout};
 use super::host::HostInstaller;
-use super::install_part::{InstallPart, PartContent};
 use super::install_record::{InstallRecord, InstallRecordFile, InstalledFile, InstalledFileKind};
 use super::install_target::{InstallScope, InstallTarget};
 use super::merge::{self, CreatedMembers, Hook, MalformedSettings};
 use super::ralph_executable::{HookMatcher, RalphExecutable};
-use super::settings_file::{FileSnapshot, ensure_writable, missing_folders, snapshot_file};
 use ralph_util::digest::sha256_hex;
 
 /// One file, before and after.
@@ -195,7 +195,7 @@ mod tests {
         let program = std::env::current_exe().unwrap();
         let own = RalphExecutable::locate(Some(program)).unwrap();
         let matcher = HookMatcher::new("claude", &own, None);
-        let command = crate::install::hook_command::hook_command_by_path(&own, "claude");
+        let command = crate::install::contents::hook_command::hook_command_by_path(&own, "claude");
         let hook = |event| Hook { event, entry: json!({ "hooks": [{ "type": "command", "command": command }] }) };
         let hooks = [hook("Stop"), hook("StopFailure")];
         let is_accepted =

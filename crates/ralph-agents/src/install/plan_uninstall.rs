@@ -1,15 +1,15 @@
 //! Plans an uninstallation, which reverts exactly the changes of the installation.
 use super::apply::{FileOutcome, InstallPlan};
+use super::contents::hook_timeout;
+use super::contents::install_part::{InstallPart, PartContent};
+use super::contents::settings_file::{FileSnapshot, ensure_writable, snapshot_file};
 use super::error::InstallError;
-use super::hook_timeout;
 use super::host::HostInstaller;
-use super::install_part::{InstallPart, PartContent};
 use super::install_record::{InstallRecordFile, InstalledFile, InstalledFileKind};
 use super::install_target::InstallTarget;
 use super::merge::Hook;
 use super::plan_install::{FileChange, ensure_inside_project, strip_hooks};
 use super::ralph_executable::{HookMatcher, RalphExecutable};
-use super::settings_file::{FileSnapshot, ensure_writable, snapshot_file};
 use ralph_util::digest::sha256_hex;
 
 pub(crate) fn plan_uninstall(

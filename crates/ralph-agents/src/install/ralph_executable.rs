@@ -1,8 +1,8 @@
 //! The path of the running ralph executable, and which hook commands start ralph.
 use std::path::{Path, PathBuf};
 
+use super::contents::hook_command::{self, RalphCall, find_ralph_call};
 use super::error::InstallError;
-use super::hook_command::{self, RalphCall, find_ralph_call};
 use ralph_util::shell_words;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! Warnings about problems that keep installed hooks from working.
-use super::hook_command;
+use super::contents::hook_command;
 use super::host::HostInstaller;
 use super::install_target::{InstallScope, InstallTarget};
 use super::plan_uninstall;

@@ -1,13 +1,13 @@
 //! OpenCode: a plugin that calls ralph, and commands in Markdown.
 use serde_json::Value;
 
-use crate::install::hook_command;
+use crate::install::contents::hook_command;
+use crate::install::contents::install_part::InstallPart;
+use crate::install::contents::slash_commands::SLASH_COMMANDS;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::InstallScope;
-use crate::install::slash_commands::SLASH_COMMANDS;
 
-const PLUGIN_TEMPLATE: &str = include_str!("../install/texts/opencode.js");
+const PLUGIN_TEMPLATE: &str = include_str!("../install/contents/texts/opencode.js");
 
 pub(crate) const OPENCODE_INSTALLER: HostInstaller = HostInstaller {
     name: "opencode",

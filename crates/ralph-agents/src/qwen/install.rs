@@ -1,10 +1,10 @@
 //! Qwen Code: hooks and commands in almost the same format as Claude's.
 use serde_json::json;
 
+use crate::install::contents::install_part::InstallPart;
+use crate::install::contents::slash_commands::SLASH_COMMANDS;
 use crate::install::host::{HookFileSharing, HostInstaller, InstallContext};
-use crate::install::install_part::InstallPart;
 use crate::install::install_target::InstallScope;
-use crate::install::slash_commands::SLASH_COMMANDS;
 
 const HOST_NAME: &str = "qwen";
 

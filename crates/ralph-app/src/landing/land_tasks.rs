@@ -7,7 +7,7 @@ use super::{LandLockWaiter, LandReport, LandResult, LandingContext};
 use crate::error::AppResult;
 use crate::interaction::Interaction;
 use crate::run::refuse_recursion;
-use crate::task::open_task_store;
+use crate::task_files::open_task_store;
 
 /// How the landing of several tasks ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::task::{find_run_by_tree_name, unknown_task_error};
+use crate::task_files::{find_run_by_tree_name, unknown_task_error};
 use crate::verification::{CheckoutVerification, CheckoutVerificationResult};
 use crate::view::short_id;
 use crate::worktrees::PROJECT_LOCK;

@@ -9,7 +9,7 @@ use ralph_store::{ExportHeader, ImportedFact};
 use super::import_journal::parse_export;
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult};
-use crate::task::open_or_create_store;
+use crate::task_files::open_or_create_store;
 
 /// The contents of an export.
 pub struct ExportedRun {

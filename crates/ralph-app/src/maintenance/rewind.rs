@@ -14,7 +14,7 @@ use crate::control::{end_orphaned_run, find_resumable_run};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::run::refuse_recursion;
-use crate::task::open_task_store;
+use crate::task_files::open_task_store;
 use crate::tasks::TaskAdvice;
 use crate::worktrees::{WorktreeOwner, WorktreeReservation};
 

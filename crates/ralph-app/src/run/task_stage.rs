@@ -17,7 +17,7 @@ use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::plan::{StagePlan, StageRequest, plan_stage};
 use crate::state::{StateEvidence, adopt_old_state};
-use crate::task::{FoundTask, find_task};
+use crate::task_files::{FoundTask, find_task};
 use crate::tasks::TaskAdvice;
 use crate::view::short_id;
 use crate::worktrees::ensure_task_is_free;

@@ -5,7 +5,7 @@ use ralph_engine::run_driver::Clock;
 use ralph_store::{TaskChange, TaskListItem, TaskRow};
 
 use crate::error::{AppError, AppResult};
-use crate::task::{open_task_store, unknown_id_error};
+use crate::task_files::{open_task_store, unknown_id_error};
 
 /// The tasks that a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

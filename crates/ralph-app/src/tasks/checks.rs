@@ -9,7 +9,7 @@ use super::TaskAdvice;
 use crate::config::TemplateLibrary;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::plan::{check_templates, project_templates};
-use crate::task::TaskOrigin;
+use crate::task_files::TaskOrigin;
 
 /// A task before a request changed its fields.
 pub(super) struct OriginalTask<'a> {

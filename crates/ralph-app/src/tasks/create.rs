@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::checks::{OriginalTask, check_task};
 use super::{TaskAdvice, TaskFields, ensure_may_set_status};
 use crate::error::{AppError, AppResult};
-use crate::task::{ParsedTask, TaskOrigin, check_consistency, open_or_create_store};
+use crate::task_files::{ParsedTask, TaskOrigin, check_consistency, open_or_create_store};
 
 /// A task to create.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use ralph_store::{Store, TaskChange, TaskListItem};
 
 use super::{TaskAdvice, ensure_not_running};
 use crate::error::{AppError, AppResult};
-use crate::task::{open_or_create_store, unknown_id_error};
+use crate::task_files::{open_or_create_store, unknown_id_error};
 use crate::worktrees::{WorktreeOwner, WorktreeReservation};
 
 /// Whether unmerged work is kept or deleted.

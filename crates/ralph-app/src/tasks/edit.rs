@@ -8,7 +8,7 @@ use ralph_util::failpoints::{self, FailPoint};
 use super::checks::{OriginalTask, check_task};
 use super::{TaskAdvice, TaskFields, ensure_may_set_status};
 use crate::error::{AppError, AppResult};
-use crate::task::{FoundTask, TaskOrigin, find_task};
+use crate::task_files::{FoundTask, TaskOrigin, find_task};
 use crate::worktrees::{WorktreeOwner, WorktreeReservation};
 
 /// Fields of a task to replace.

@@ -8,7 +8,7 @@ use super::checks::{OriginalTask, check_task};
 use super::create::add_task;
 use super::{CreatedTask, TaskAdvice, TaskFields};
 use crate::error::{AppError, AppResult};
-use crate::task::{FoundTask, ParsedTask, TaskOrigin, find_task};
+use crate::task_files::{FoundTask, ParsedTask, TaskOrigin, find_task};
 
 /// A follow-up to create. It inherits spec, priority and criteria.
 #[derive(Debug)]

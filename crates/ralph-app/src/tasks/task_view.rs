@@ -8,7 +8,7 @@ use ralph_engine::project::Project;
 use crate::config::Settings;
 use crate::error::AppResult;
 use crate::plan::{fill_template, project_templates};
-use crate::task::FoundTask;
+use crate::task_files::FoundTask;
 use crate::view::{RoleCriteria, RunView, TaskView};
 
 /// Returns what done means for each role under these settings, and how every run of the task ended.

@@ -14,7 +14,7 @@ use crate::error::{AppError, AppResult};
 use crate::plan::ensure_claims_verified;
 use crate::run::{abandon_store, refuse_recursion};
 use crate::state::{StateEvidence, adopt_old_state};
-use crate::task::{open_task_store, unknown_task_error};
+use crate::task_files::{open_task_store, unknown_task_error};
 
 /// Which tasks a worker takes, and when it stops.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use ralph_util::private_files;
 
 use crate::control::ControlAdvice;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::task::{find_run_by_tree_name, unknown_task_error};
+use crate::task_files::{find_run_by_tree_name, unknown_task_error};
 use crate::tasks::ensure_not_running;
 use crate::view::short_id;
 

@@ -6,21 +6,13 @@ pub(crate) mod builders;
 mod command;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod contradiction;
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod failure;
+pub(crate) mod failures;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;
 mod opening;
 mod preparing;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod random_walk;
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod rate_limit;
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod recovery;
 mod rejection;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod retry;
-#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod session;
-mod stall;

@@ -4,7 +4,7 @@ use ralph_app::tasks::{self, CreatedTask, CriteriaRule, NewTaskRequest, detect_a
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
-use super::field_args::{TaskFieldArgs, TaskFileArgs, read_task_file};
+use super::args::field_args::{TaskFieldArgs, TaskFileArgs, read_task_file};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 

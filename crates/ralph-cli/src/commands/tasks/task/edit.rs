@@ -4,7 +4,7 @@ use ralph_app::tasks::{TaskEditRequest, detect_author, edit_task};
 use ralph_core::task::{Approval, TaskStatus};
 use ralph_engine::project::Project;
 
-use super::field_args::{TaskFieldArgs, parse_status};
+use super::args::field_args::{TaskFieldArgs, parse_status};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 

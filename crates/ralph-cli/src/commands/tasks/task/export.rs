@@ -1,6 +1,6 @@
 //! `ralph task export`.
 use clap::Args;
-use ralph_app::task;
+use ralph_app::task_files;
 use ralph_app::tasks::{TaskExportFilter, export_tasks};
 use ralph_engine::project::Project;
 
@@ -27,6 +27,6 @@ pub struct TaskExportArgs {
 pub fn run(args: &TaskExportArgs) -> Result<u8, CommandError> {
     let filter = TaskExportFilter { ids: args.ids.clone(), spec: args.spec.clone() };
     let tasks = block_on(async { Ok(export_tasks(&Project::find_here()?, &filter).await?) })?;
-    out::print_data(&task::render_yaml(&tasks));
+    out::print_data(&task_files::render_yaml(&tasks));
     Ok(0)
 }

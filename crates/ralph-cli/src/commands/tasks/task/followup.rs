@@ -3,8 +3,8 @@ use clap::Args;
 use ralph_app::tasks::{FollowupRequest, create_followup, detect_author};
 use ralph_engine::project::Project;
 
+use super::args::field_args::TaskFieldArgs;
 use super::create::print_created_task;
-use super::field_args::TaskFieldArgs;
 use crate::commands::block_on;
 use crate::error::CommandError;
 

@@ -1,12 +1,12 @@
 //! `ralph task generate`: an agent writes tasks from a spec.
-use super::field_args::read_text;
-use super::generate_args::TaskGenerateArgs;
+use super::args::field_args::read_text;
+use super::args::generate_args::TaskGenerateArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::commands::run::execute::execute_run;
 use crate::error::CommandError;
 use ralph_app::run::ensure_task_run_allowed;
-use ralph_app::task::TaskText;
+use ralph_app::task_files::TaskText;
 use ralph_app::tasks::{GenerationDraft, GenerationRequest, TaskSpec, path_text, prepare_generation};
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;

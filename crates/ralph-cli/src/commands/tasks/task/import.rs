@@ -2,14 +2,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ralph_app::task::{TaskFileFormat, TaskText};
+use ralph_app::task_files::{TaskFileFormat, TaskText};
 use ralph_app::tasks::{ImportMode, ImportedTask, TaskImportRequest, TaskImportSource, detect_author, import_tasks};
 use ralph_app::view::pluralize;
 use ralph_core::task::TaskAuthor;
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
-use super::field_args::read_text;
+use super::args::field_args::read_text;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;

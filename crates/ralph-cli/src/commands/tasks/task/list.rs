@@ -5,7 +5,7 @@ use ralph_app::view::{TaskListItemJson, task_line};
 use ralph_core::task::TaskStatus;
 use ralph_engine::project::Project;
 
-use super::field_args::parse_status;
+use super::args::field_args::parse_status;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 

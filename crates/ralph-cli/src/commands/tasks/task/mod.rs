@@ -1,18 +1,15 @@
 //! `ralph task` and its subcommands.
 mod approve;
+pub(crate) mod args;
 mod create;
 mod delete;
 mod edit;
 mod export;
-mod field_args;
 mod followup;
 mod generate;
-mod generate_args;
 mod import;
 mod list;
-mod role_args;
 mod run;
-mod run_args;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -50,9 +47,9 @@ enum TaskSubcommand {
     Delete(delete::TaskDeleteArgs),
     Import(import::TaskImportArgs),
     Export(export::TaskExportArgs),
-    Generate(Box<generate_args::TaskGenerateArgs>),
+    Generate(Box<args::generate_args::TaskGenerateArgs>),
     Approve(approve::TaskApproveArgs),
-    Run(Box<run_args::TaskRunArgs>),
+    Run(Box<args::run_args::TaskRunArgs>),
 }
 
 pub fn run(args: &TaskCommand) -> Result<u8, CommandError> {

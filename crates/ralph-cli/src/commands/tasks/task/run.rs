@@ -1,5 +1,5 @@
 //! `ralph task run`: runs one stage of a task.
-use super::run_args::TaskRunArgs;
+use super::args::run_args::TaskRunArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::detach::run_detached;
 use crate::commands::run::execute::{execute_run, execute_with_keeper, with_keeper};

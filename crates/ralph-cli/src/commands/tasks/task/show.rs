@@ -1,7 +1,7 @@
 //! `ralph task show`.
 use clap::Args;
 use ralph_app::config::Settings;
-use ralph_app::task::find_task;
+use ralph_app::task_files::find_task;
 use ralph_app::tasks::load_task_view;
 use ralph_engine::project::Project;
 

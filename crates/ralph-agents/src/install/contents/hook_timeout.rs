@@ -2,14 +2,14 @@
 //! settings is kept by an update.
 use serde_json::Value;
 
-use super::error::InstallError;
-use super::hook_command::find_ralph_call;
-use super::host::HostInstaller;
-use super::install_part::{InstallPart, PartContent};
-use super::install_record::InstallRecord;
-use super::merge;
-use super::ralph_executable::HookMatcher;
-use super::settings_file::snapshot_file;
+use crate::install::contents::hook_command::find_ralph_call;
+use crate::install::contents::install_part::{InstallPart, PartContent};
+use crate::install::contents::settings_file::snapshot_file;
+use crate::install::error::InstallError;
+use crate::install::host::HostInstaller;
+use crate::install::install_record::InstallRecord;
+use crate::install::merge;
+use crate::install::ralph_executable::HookMatcher;
 use ralph_util::shell_words;
 
 /// The default timeout. It is long because checks run while the host waits.

@@ -1,5 +1,4 @@
 //! Tests of failing agents: at startup, in a shell, by a signal.
-use super::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks};
 use crate::attempt::{AttemptEnding, AttemptReport};
 use crate::effect::Effect;
 use crate::event::LoopTimer;
@@ -7,6 +6,7 @@ use crate::fact::Fact;
 use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
+use crate::step::tests::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks};
 
 // fault: 32
 // spec: L5

@@ -4,7 +4,7 @@ use ralph_core::task::{MethodName, Role, VerificationConfig};
 
 use crate::commands::args::value_parsers::parse_iterations;
 use crate::error::CommandError;
-use ralph_app::task;
+use ralph_app::task_files;
 use ralph_app::tasks::RoleFields;
 use ralph_util::suggest;
 
@@ -117,12 +117,12 @@ fn parse_verify_config(flag: &'static str, written: &str) -> Result<Verification
             return Err(CommandError::usage_error(format!("{flag}: there is no file name after @"))
                 .with_hint("write @check.yaml, or JSON: '{\"command\": \"make test\"}'"));
         }
-        Some(path) => task::read_verification_file(path),
+        Some(path) => task_files::read_verification_file(path),
         None if !written.trim_start().starts_with('{') => {
             return Err(CommandError::usage_error(format!("{flag}: expected JSON or @FILE"))
                 .with_hint("write '{\"command\": \"make test\"}' or @check.yaml"));
         }
-        None => task::parse_verification_json(written, flag),
+        None => task_files::parse_verification_json(written, flag),
     };
     read.map_err(|error| CommandError {
         exit_code: ralph_core::outcome::exit_code::USAGE_ERROR,

@@ -1,10 +1,6 @@
 //! Tests of rate limits, and of agents that only retry requests.
 use alloc::string::{String, ToString};
 
-use super::builders::{
-    LoopScenario, attempt_key, crash_report, error_report, quiet_report, rate_limited_report, repeating_report,
-    with_session,
-};
 use crate::attempt::{AgentErrorKind, AttemptReport};
 use crate::effect::Effect;
 use crate::event::{AgentActivity, EventKind, LoopTimer, StopSignal};
@@ -13,6 +9,10 @@ use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::Outcome;
 use crate::policy::{ContextMode, Policy, RateLimitPolicy};
 use crate::prompt::PromptPlan;
+use crate::step::tests::builders::{
+    LoopScenario, attempt_key, crash_report, error_report, quiet_report, rate_limited_report, repeating_report,
+    with_session,
+};
 
 const HOUR_MS: i64 = 3_600_000;
 const WHOLE_PROMPT: PromptPlan = PromptPlan::Whole { feedback: None };

@@ -5,9 +5,9 @@ use clap::Args;
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::task::TaskStatus;
 
-use super::role_args::RoleArgs;
+use crate::commands::tasks::task::args::role_args::RoleArgs;
 use crate::error::CommandError;
-use ralph_app::task::{self, ParsedTask, TaskError, TaskFileFormat, TaskText};
+use ralph_app::task_files::{self, ParsedTask, TaskError, TaskFileFormat, TaskText};
 use ralph_app::tasks::TaskFields;
 use ralph_util::suggest;
 
@@ -70,16 +70,16 @@ fn parse_isolation(text: &str) -> Result<CheckIsolation, String> {
 /// Reads a file that contains exactly one task.
 pub fn read_task_file(path: &Path) -> Result<ParsedTask, CommandError> {
     let TaskText { text, name } = read_text(path)?;
-    Ok(task::parse_single_task(&text, TaskFileFormat::detect(path, &text), &name)?)
+    Ok(task_files::parse_single_task(&text, TaskFileFormat::detect(path, &text), &name)?)
 }
 
 /// Reads a file of tasks or a spec; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<TaskText, TaskError> {
     if path.as_os_str() == "-" {
         let name = "standard input".to_owned();
-        return Ok(TaskText { text: task::read_bounded(std::io::stdin().lock(), &name)?, name });
+        return Ok(TaskText { text: task_files::read_bounded(std::io::stdin().lock(), &name)?, name });
     }
-    task::read_task_text(path)
+    task_files::read_task_text(path)
 }
 
 /// The file from which a task is read.

@@ -1,13 +1,13 @@
 //! Tests of stalled runs.
-use super::builders::{
-    LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, with_session,
-};
 use crate::attempt::AttemptReport;
 use crate::event::LoopTimer;
 use crate::evidence::Verdict;
 use crate::outcome::{Outcome, exit_code};
 use crate::policy::{ContextMode, Policy};
 use crate::prompt::PromptPlan;
+use crate::step::tests::builders::{
+    LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, with_session,
+};
 
 fn with_stall_limit(iterations: u32, policy: Policy) -> Policy {
     Policy { stall_after: iterations, ..policy }

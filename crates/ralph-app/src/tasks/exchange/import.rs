@@ -2,13 +2,13 @@
 use ralph_core::task::{TaskAuthor, TaskStatus, is_valid_id};
 use ralph_engine::project::Project;
 
-use super::checks::{check_patterns_and_templates, refuse_secrets};
-use super::{add_tasks, plan_additions};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::plan::project_templates;
 use crate::run::open_existing_store;
-use crate::task::{ParsedTask, ParsedTasks, TaskFileFormat, parse_tasks};
+use crate::task_files::{ParsedTask, ParsedTasks, TaskFileFormat, parse_tasks};
+use crate::tasks::checks::{check_patterns_and_templates, refuse_secrets};
+use crate::tasks::{add_tasks, plan_additions};
 
 /// A text with tasks.
 pub struct TaskImportSource<'a> {

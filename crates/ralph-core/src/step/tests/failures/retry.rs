@@ -1,11 +1,6 @@
 //! Tests of failed attempts: which are retried, how often, and which end the run immediately.
 use alloc::string::ToString;
 
-use super::builders::{
-    LoopScenario, attempt_key, claiming_report, crash_report, error_report, policy_with_checks, quiet_report,
-    report_with_ending,
-};
-use super::iterations::prompt_plan_of;
 use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport, OutputParseStatus, RetryAdvice};
 use crate::effect::Effect;
 use crate::event::LoopTimer;
@@ -14,6 +9,11 @@ use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
+use crate::step::tests::builders::{
+    LoopScenario, attempt_key, claiming_report, crash_report, error_report, policy_with_checks, quiet_report,
+    report_with_ending,
+};
+use crate::step::tests::iterations::prompt_plan_of;
 
 // spec: L5
 #[test]

@@ -4,7 +4,7 @@ use ralph_store::TaskRow;
 
 use crate::error::AppResult;
 use crate::run::open_existing_store;
-use crate::task::{ExportedTask, unknown_id_error};
+use crate::task_files::{ExportedTask, unknown_id_error};
 
 /// The tasks to export. Without ids and without a spec, all of them.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,6 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::builders::{LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report};
 use crate::attempt::AttemptEnding;
 use crate::effect::Effect;
 use crate::event::{AgentActivity, EventKind, LifecycleEvent, LoopTimer, StopSignal, WorkEvent};
@@ -11,6 +10,9 @@ use crate::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
+use crate::step::tests::builders::{
+    LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report,
+};
 
 /// Returns the attempt that the scenario has just recorded.
 fn recorded_attempt(scene: &LoopScenario) -> (u32, AttemptResult) {

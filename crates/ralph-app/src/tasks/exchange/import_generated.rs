@@ -9,9 +9,9 @@ use ralph_engine::run_driver::{Clock, GENERATE_RUN_KIND, PromptSource, RunSpec};
 use ralph_store::{RunRow, Store, TaskChange, TaskListItem};
 use serde_json::json;
 
-use super::{TaskImportSource, plan_additions, read_tasks};
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::task::{TaskFileFormat, TaskText, read_task_text};
+use crate::task_files::{TaskFileFormat, TaskText, read_task_text};
+use crate::tasks::{TaskImportSource, plan_additions, read_tasks};
 
 /// The metadata key with the id of the run that generated a task.
 const GENERATED_BY_KEY: &str = "generated_by";

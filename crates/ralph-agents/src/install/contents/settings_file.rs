@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use super::error::InstallError;
+use crate::install::error::InstallError;
 
 /// Larger files are not accepted as settings.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;

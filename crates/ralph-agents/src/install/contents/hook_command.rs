@@ -1,7 +1,7 @@
 //! The command with which a hook starts ralph: by absolute path in a user's files, by name in shared project files. For
 //! users without ralph, a shared hook does nothing except read its stdin.
-use super::install_target::InstallScope;
-use super::ralph_executable::RalphExecutable;
+use crate::install::install_target::InstallScope;
+use crate::install::ralph_executable::RalphExecutable;
 use ralph_util::shell_words;
 
 /// The name of the executable on PATH.

@@ -1,7 +1,7 @@
 //! The parts of an installation: whole files of ralph, and hooks in the settings of the host.
 use std::path::PathBuf;
 
-use super::merge::Hook;
+use crate::install::merge::Hook;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstallPart {

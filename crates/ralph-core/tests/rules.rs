@@ -12,9 +12,9 @@ fn rules() -> ClaimRules {
     ClaimRules::new(Promise::parse("COMPLETE").unwrap())
 }
 
-fn read_with(rules: ClaimRules, heard: &[TranscriptEvent<'_>]) -> ClaimReading {
+fn read_with(rules: ClaimRules, events: &[TranscriptEvent<'_>]) -> ClaimReading {
     let mut finder = ClaimFinder::new(rules, "");
-    heard.iter().for_each(|one| finder.handle_event(*one));
+    events.iter().for_each(|one| finder.handle_event(*one));
     finder.finish()
 }
 
@@ -45,7 +45,7 @@ fn a_tag_claims_in_any_letter_case() {
 
 // spec: S1
 #[test]
-fn exact_matching_asks_for_the_letter_case_and_a_line_of_its_own() {
+fn exact_matching_is_case_sensitive_and_requires_a_separate_line() {
     let exact = || ClaimRules { matching: PromiseMatching::Exact, ..rules() };
     assert!(is_claim(&read_with(exact(), &[own(1, "Done.\n<promise>COMPLETE</promise>")])));
     assert!(!is_claim(&read_with(exact(), &[own(1, "Done.\n<promise>complete</promise>")])));
@@ -88,36 +88,36 @@ fn the_whole_iteration_counts_when_the_scope_says_so() {
 
 // spec: S4
 #[test]
-fn a_new_prompt_forgets_what_was_said_before() {
+fn a_new_prompt_discards_earlier_messages() {
     assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::NewPrompt])), NoClaimReason::NoWords);
 }
 
 // spec: S4
 #[test]
-fn an_error_ends_a_claim_and_later_words_overcome_an_error() {
+fn an_error_cancels_a_claim_and_a_later_message_can_claim_again() {
     assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::TurnFailed])), NoClaimReason::EndedInError);
     assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), TranscriptEvent::TurnFailed, own(2, TAG)])));
 }
 
 // spec: S4
 #[test]
-fn where_words_were_lost_no_claim_is_the_last_word() {
-    for heard in [vec![own(1, TAG), TranscriptEvent::OutputLost], vec![TranscriptEvent::OutputLost, own(1, TAG)]] {
-        assert_eq!(*why(&read_with(rules(), &heard)), NoClaimReason::Unheard);
+fn a_transcript_with_lost_output_has_no_claim() {
+    for events in [vec![own(1, TAG), TranscriptEvent::OutputLost], vec![TranscriptEvent::OutputLost, own(1, TAG)]] {
+        assert_eq!(*why(&read_with(rules(), &events)), NoClaimReason::Unheard);
     }
-    let heard = [
+    let events = [
         own(1, TAG),
         TranscriptEvent::OutputLost,
         TranscriptEvent::TurnFailed,
         TranscriptEvent::NewPrompt,
         own(2, TAG),
     ];
-    assert_eq!(*why(&read_with(rules(), &heard)), NoClaimReason::Unheard);
+    assert_eq!(*why(&read_with(rules(), &events)), NoClaimReason::Unheard);
 }
 
 // spec: S4, S8
 #[test]
-fn a_promise_before_something_that_was_not_read_is_not_the_last_word() {
+fn a_promise_before_a_skipped_record_is_not_a_claim() {
     assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::RecordSkipped])), NoClaimReason::Unread);
     assert_eq!(
         *why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::TurnFailed, TranscriptEvent::RecordSkipped])),
@@ -218,7 +218,7 @@ fn open_work_contradicts_a_claim_unless_the_check_is_off() {
 
 // spec: S7
 #[test]
-fn users_add_phrases_of_their_own() {
+fn users_can_add_contradiction_phrases() {
     let extra =
         || ClaimRules { contradictions: ContradictionSearch::On { extra: vec!["good enough".into()] }, ..rules() };
     let flagged = |text: &str| match read_with(extra(), &[own(1, text)]).claim {
@@ -233,8 +233,8 @@ fn users_add_phrases_of_their_own() {
 #[test]
 fn a_tag_split_over_pieces_is_whole() {
     let pieces = ["All done.\n\n<pro", "mise>COM", "PLETE</", "promise", ">"];
-    let heard: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
-    assert!(is_claim(&read_with(rules(), &heard)));
+    let events: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
+    assert!(is_claim(&read_with(rules(), &events)));
 }
 
 // spec: S8
@@ -291,7 +291,7 @@ fn every_reason_is_a_plain_sentence() {
 
 // spec: S11
 #[test]
-fn a_claim_tells_its_line_and_survives_storage() {
+fn a_claim_has_its_line_and_can_be_stored_and_restored() {
     let reading = read(&format!("One.\n\nTwo.\n{TAG}"));
     let Claim::Made { line, ref text, .. } = reading.claim else { panic!("{reading:?}") };
     assert_eq!((line, text.as_str()), (4, "COMPLETE"));
@@ -303,8 +303,8 @@ fn a_claim_tells_its_line_and_survives_storage() {
 #[test]
 fn the_line_of_a_claim_is_counted_from_the_beginning_of_a_message_of_any_length() {
     let line_of = |pieces: &[String]| {
-        let heard: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
-        match read_with(rules(), &heard).claim {
+        let events: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
+        match read_with(rules(), &events).claim {
             Claim::Made { line, .. } => line,
             Claim::None { why } => panic!("{why}"),
         }

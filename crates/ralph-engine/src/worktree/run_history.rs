@@ -165,7 +165,7 @@ mod tests {
 
     // spec: P9
     #[test]
-    fn later_changes_in_the_same_files_are_not_undone() {
+    fn an_undo_is_refused_if_its_files_were_changed_later() {
         let scene = WorktreeFixture::new();
         simulate_run(&scene);
         fs::write(scene.root.join("file"), "mine now").unwrap();

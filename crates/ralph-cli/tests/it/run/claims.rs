@@ -41,7 +41,7 @@ fn detect(project: &Project, args: &[&str], output: &str) -> (i32, String) {
 
 // spec: S10
 #[test]
-fn detect_says_whether_where_and_why() {
+fn detect_reports_the_claim_its_line_and_the_reason() {
     let project = Project::new();
     let claimed = detect(&project, &[], "All good.\n\n<promise>DONE</promise>\n");
     assert_eq!(claimed, (0, "claimed: asserted on line 3 of the final message\n".to_owned()));

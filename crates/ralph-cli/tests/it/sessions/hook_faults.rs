@@ -249,7 +249,7 @@ fn a_hook_that_is_called_twice_for_one_stop_counts_it_once() {
 // spec: H4
 // fault: 114
 #[test]
-fn any_prompt_is_returned_unchanged() {
+fn a_prompt_with_unusual_characters_is_stored_unchanged() {
     let project = Project::new();
     let odd = "---\r\ntitle: \"x\" 'y' $HOME ${A} `id` \\n\r\n---\n\u{feff}\u{1f980}\u{0}end".to_owned();
     for prompt in [odd.clone(), odd.repeat((1 << 20) / odd.len() + 1)] {

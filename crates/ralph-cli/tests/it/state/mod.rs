@@ -9,6 +9,6 @@ mod kill_sweep;
 mod locks;
 mod old_databases;
 mod shared_database;
-mod state_place;
+mod state_location;
 mod temporary_folders;
 mod unsafe_state_paths;

@@ -125,7 +125,7 @@ fn a_rewound_task_continues_with_the_stage_of_the_rewind() {
 
 // spec: P6, P7
 #[test]
-fn a_commit_of_the_user_on_the_branch_is_not_lost_and_nothing_is_changed() {
+fn a_rewind_is_refused_while_the_branch_has_a_commit_of_the_user() {
     let (project, tree) = task_with_two_iterations();
     let root = project.root();
     let mine = git(&root, &["commit-tree", "HEAD^{tree}", "-p", "ralph/T-1", "-m", "mine"]);

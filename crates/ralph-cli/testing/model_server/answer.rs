@@ -8,7 +8,7 @@ use crate::dialect::{self, Dialect};
 use crate::http::{self, Request};
 use crate::judge::{JudgeStep, Question};
 use crate::log::Log;
-use crate::reply::{Call, Frame, Reply, Turn};
+use crate::reply::{Frame, Reply, ToolCall, Turn};
 use crate::script::{Hang, ScriptPosition, Step};
 use crate::side;
 use crate::tools;
@@ -108,9 +108,9 @@ impl ScriptedModel {
 }
 
 impl Exchange<'_> {
-    fn send_call(&self, call: Result<Call, String>) -> io::Result<()> {
+    fn send_call(&self, call: Result<ToolCall, String>) -> io::Result<()> {
         match call {
-            Ok(call) => self.send_reply(&Reply::Call(call)),
+            Ok(call) => self.send_reply(&Reply::ToolCall(call)),
             // The agent prints this text, so that the failed test shows the reason.
             Err(reason) => self.send_reply(&Reply::Text(format!("The model server has no such tool: {reason}"))),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::http::{Answer, Request};
-use crate::reply::{Call, Input, Reply, Turn};
+use crate::reply::{Input, Reply, ToolCall, Turn};
 use crate::script::Refusal;
 
 /// How a judge answers one question. The last step repeats.
@@ -56,7 +56,7 @@ impl<'a> Question<'a> {
     fn reply(&self, text: &str) -> Reply {
         let tool = self.request.body["tool_choice"]["name"].as_str();
         match (tool, serde_json::from_str::<Value>(text)) {
-            (Some(tool), Ok(input)) => Reply::Call(Call { tool: tool.to_owned(), input: Input::Named(input) }),
+            (Some(tool), Ok(input)) => Reply::ToolCall(ToolCall { tool: tool.to_owned(), input: Input::Named(input) }),
             (_, _) => Reply::Text(text.to_owned()),
         }
     }

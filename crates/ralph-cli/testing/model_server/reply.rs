@@ -9,12 +9,12 @@ pub(crate) const OUTPUT_TOKENS: u64 = 7;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reply {
     Text(String),
-    Call(Call),
+    ToolCall(ToolCall),
 }
 
 /// A call of one of the offered tools.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct ToolCall {
     pub(crate) tool: String,
     pub(crate) input: Input,
 }

@@ -2,7 +2,7 @@
 //! A tool is recognized by its name and arguments, independent of the agent.
 use serde_json::{Map, Value, json};
 
-use crate::reply::{Call, Input};
+use crate::reply::{Input, ToolCall};
 use crate::script::File;
 
 /// A tool that the client offers.
@@ -35,9 +35,9 @@ const COMMANDS: &[&str] = &["command", "cmd", "commands"];
 const FILLERS: &[(&str, &str)] = &[("command", "create"), ("description", "scripted"), ("mode", "sync")];
 
 /// Returns the call that writes this file, or the reason why no tool can do that.
-pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<Call, String> {
+pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<ToolCall, String> {
     if let Some(patch) = tools.iter().find(|tool| tool.name == "apply_patch") {
-        return Ok(Call { tool: patch.name.clone(), input: Input::Free(patch_of(file)) });
+        return Ok(ToolCall { tool: patch.name.clone(), input: Input::Free(patch_of(file)) });
     }
     let tool = choose(tools, WRITERS)?;
     let mut input = Map::new();
@@ -47,7 +47,7 @@ pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<Call, String> {
 }
 
 /// Returns the call that runs this command, or the reason why no tool can do that.
-pub(crate) fn running(tools: &[Tool], command: &str) -> Result<Call, String> {
+pub(crate) fn running(tools: &[Tool], command: &str) -> Result<ToolCall, String> {
     let tool = choose(tools, RUNNERS)?;
     let mut input = Map::new();
     argument(&mut input, tool, COMMANDS, command)?;
@@ -79,12 +79,12 @@ fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: 
 }
 
 /// Returns the call with fillers for the other required arguments.
-fn named(tool: &Tool, mut input: Map<String, Value>) -> Call {
+fn named(tool: &Tool, mut input: Map<String, Value>) -> ToolCall {
     for required in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let filler = || filler(required, &tool.schema["properties"][required]);
         input.entry(required).or_insert_with(filler);
     }
-    Call { tool: tool.name.clone(), input: Input::Named(Value::Object(input)) }
+    ToolCall { tool: tool.name.clone(), input: Input::Named(Value::Object(input)) }
 }
 
 fn filler(name: &str, schema: &Value) -> Value {

@@ -30,7 +30,7 @@ fn usage() -> Value {
 fn calls(reply: &Reply, turn: Turn) -> Option<Value> {
     match reply {
         Reply::Text(_) => None,
-        Reply::Call(call) => {
+        Reply::ToolCall(call) => {
             let function = json!({"name": call.tool, "arguments": call.input.named().to_string()});
             Some(json!([{"index": 0, "id": turn.id("call"), "type": "function", "function": function}]))
         }
@@ -40,14 +40,14 @@ fn calls(reply: &Reply, turn: Turn) -> Option<Value> {
 fn text(reply: &Reply) -> &str {
     match reply {
         Reply::Text(text) => text,
-        Reply::Call(_) => "",
+        Reply::ToolCall(_) => "",
     }
 }
 
 fn finish(reply: &Reply) -> &'static str {
     match reply {
         Reply::Text(_) => "stop",
-        Reply::Call(_) => "tool_calls",
+        Reply::ToolCall(_) => "tool_calls",
     }
 }
 

@@ -34,7 +34,7 @@ fn candidate(turn: Turn, part: &Value, finish: Option<&str>) -> Value {
 fn whole(reply: &Reply, turn: Turn) -> Value {
     let part = match reply {
         Reply::Text(text) => json!({ "text": text }),
-        Reply::Call(call) => json!({"functionCall": {"name": call.tool, "args": call.input.named()}}),
+        Reply::ToolCall(call) => json!({"functionCall": {"name": call.tool, "args": call.input.named()}}),
     };
     candidate(turn, &part, Some("STOP"))
 }

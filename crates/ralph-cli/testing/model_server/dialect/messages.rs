@@ -29,7 +29,7 @@ fn usage() -> Value {
 fn block(reply: &Reply, turn: Turn) -> Value {
     match reply {
         Reply::Text(text) => json!({"type": "text", "text": text}),
-        Reply::Call(call) => {
+        Reply::ToolCall(call) => {
             json!({"type": "tool_use", "id": turn.id("toolu"), "name": call.tool, "input": call.input.named()})
         }
     }
@@ -38,7 +38,7 @@ fn block(reply: &Reply, turn: Turn) -> Value {
 fn stop_reason(reply: &Reply) -> &'static str {
     match reply {
         Reply::Text(_) => "end_turn",
-        Reply::Call(_) => "tool_use",
+        Reply::ToolCall(_) => "tool_use",
     }
 }
 
@@ -54,7 +54,7 @@ fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
             start["text"] = json!("");
             pieces(text).into_iter().map(|text| delta(json!({"type": "text_delta", "text": text}))).collect()
         }
-        Reply::Call(call) => {
+        Reply::ToolCall(call) => {
             start["input"] = json!({});
             let input = call.input.named().to_string();
             vec![delta(json!({"type": "input_json_delta", "partial_json": input}))]

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{Answer, Request};
-use crate::reply::{CACHED_TOKENS, Call, Frame, INPUT_TOKENS, Input, OUTPUT_TOKENS, Reply, Turn, pieces};
+use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, Input, OUTPUT_TOKENS, Reply, ToolCall, Turn, pieces};
 use crate::script::Refusal;
 use crate::tools;
 
@@ -33,11 +33,11 @@ fn item(reply: &Reply, turn: Turn) -> Value {
     match reply {
         Reply::Text(text) => json!({"type": "message", "id": turn.id("msg"), "role": "assistant",
             "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-        Reply::Call(Call { tool, input: Input::Named(input) }) => {
+        Reply::ToolCall(ToolCall { tool, input: Input::Named(input) }) => {
             json!({"type": "function_call", "id": turn.id("fc"), "call_id": turn.id("call"), "name": tool,
                 "arguments": input.to_string(), "status": "completed"})
         }
-        Reply::Call(Call { tool, input: Input::Free(input) }) => {
+        Reply::ToolCall(ToolCall { tool, input: Input::Free(input) }) => {
             json!({"type": "custom_tool_call", "id": turn.id("ctc"), "call_id": turn.id("call"), "name": tool,
                 "input": input, "status": "completed"})
         }
@@ -50,8 +50,8 @@ fn empty_item(reply: &Reply, turn: Turn) -> Value {
     started["status"] = json!("in_progress");
     let (field, empty) = match reply {
         Reply::Text(_) => ("content", json!([])),
-        Reply::Call(Call { input: Input::Named(_), .. }) => ("arguments", json!("")),
-        Reply::Call(Call { input: Input::Free(_), .. }) => ("input", json!("")),
+        Reply::ToolCall(ToolCall { input: Input::Named(_), .. }) => ("arguments", json!("")),
+        Reply::ToolCall(ToolCall { input: Input::Free(_), .. }) => ("input", json!("")),
     };
     started[field] = empty;
     started
@@ -62,10 +62,10 @@ fn deltas(reply: &Reply, turn: Turn) -> Vec<Value> {
     let delta = |kind: &str, delta: &str| json!({"type": kind, "item_id": id, "output_index": 0, "content_index": 0, "delta": delta});
     match reply {
         Reply::Text(text) => pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect(),
-        Reply::Call(Call { input: Input::Named(input), .. }) => {
+        Reply::ToolCall(ToolCall { input: Input::Named(input), .. }) => {
             vec![delta("response.function_call_arguments.delta", &input.to_string())]
         }
-        Reply::Call(Call { input: Input::Free(input), .. }) => {
+        Reply::ToolCall(ToolCall { input: Input::Free(input), .. }) => {
             vec![delta("response.custom_tool_call_input.delta", input)]
         }
     }

@@ -54,11 +54,17 @@ fn serve(fixture: &Fixture) -> (Running<'_>, String) {
     (running, url.unwrap())
 }
 
-/// Runs a command in a session of the server, and returns the session's id.
-fn command(fixture: &Fixture, url: &str, args: &[&str], words_behind: &str) -> String {
+/// Runs a command in a session of the server, and returns what OpenCode printed. If nothing follows the command, OpenCode
+/// sometimes prints nothing.
+fn run_command(fixture: &Fixture, url: &str, args: &[&str], words_behind: &str) -> String {
     let args = [&["run", "--attach", url, "--format", "json", "--command"][..], args].concat();
-    let answer = fixture.session(&words(&args)).input(words_behind).start().wait_without_invariants().expect(0);
-    let event: Value = serde_json::from_str(answer.stdout.lines().next().unwrap()).unwrap();
+    fixture.session(&words(&args)).input(words_behind).start().wait_without_invariants().expect(0).stdout
+}
+
+/// Starts a loop in a new session of the server, and returns the session's id.
+fn start_loop(fixture: &Fixture, url: &str, prompt: &str) -> String {
+    let printed = run_command(fixture, url, &["ralph"], prompt);
+    let event: Value = serde_json::from_str(printed.lines().next().unwrap()).unwrap();
     event["sessionID"].as_str().unwrap().to_owned()
 }
 
@@ -87,7 +93,7 @@ fn a_false_claim_ends_no_session_and_the_work_is_verified() {
     fixture.ralph(&["install", "opencode"]).output().expect(0);
     let toasts = witness(&fixture);
     let (server, url) = serve(&fixture);
-    let id = command(&fixture, &url, &["ralph"], GREET);
+    let id = start_loop(&fixture, &url, GREET);
     wait_until_within(WAIT_TIMEOUT, "the loop is over", || status(&fixture, &id)["status"] != "active");
     greeted(&fixture, &id);
     wait_until_within(WAIT_TIMEOUT, "the end is shown", || shown(&toasts).len() >= 3);
@@ -114,9 +120,9 @@ fn a_loop_is_cancelled_in_its_session_and_that_of_another_session_continues() {
     let start = ["loop", "start", "--session", "another-session", "--host", "opencode", "--prompt", "x"];
     fixture.ralph(&start).output().expect(0);
     let (server, url) = serve(&fixture);
-    let id = command(&fixture, &url, &["ralph"], "Work on.");
+    let id = start_loop(&fixture, &url, "Work on.");
     fixture.server.wait_for(3);
-    command(&fixture, &url, &["cancel-ralph", "--session", &id], "");
+    run_command(&fixture, &url, &["cancel-ralph", "--session", &id], "");
     assert_eq!(status(&fixture, &id)["status"], "cancelled");
     let other = status(&fixture, "another-session");
     assert_eq!((&other["status"], &other["iteration"]), (&json!("active"), &json!(1)), "{other}");

@@ -119,7 +119,8 @@ fn contains_whole_word(text: &str, word: &str) -> bool {
     let is_longer = |rest: &str| {
         !word.ends_with(' ') && rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_')
     };
-    contains_word(text, word)
+    let is_flag = word.contains("--");
+    (is_flag || contains_word(text, word))
         && text.match_indices(word).any(|(at, _)| text.get(at + word.len()..).is_some_and(|rest| !is_longer(rest)))
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn for_error(error: &AppError) -> Vec<String> {
 }
 
 /// Returns the advice of a use case as a hint.
+#[expect(clippy::too_many_lines, reason = "a table: one arm for each piece of advice")]
 pub(crate) fn for_advice(advice: &Advice) -> String {
     let text = match advice {
         Advice::Text(text) => return text.clone(),

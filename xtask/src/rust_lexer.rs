@@ -6,6 +6,8 @@
 pub(crate) struct SourceLine {
     /// The code, with empty strings and characters.
     pub(crate) code: String,
+    /// The contents of string literals, without escape sequences, each with a quotation mark at its end.
+    pub(crate) strings: String,
     /// The text of comments, without comment markers.
     pub(crate) comment: String,
 }
@@ -105,6 +107,11 @@ impl SourceLexer {
         self.position += 1;
     }
 
+    fn push_string_char(&mut self) {
+        self.line.strings.push(self.chars[self.position]);
+        self.position += 1;
+    }
+
     fn push_comment_char(&mut self) {
         self.line.comment.push(self.chars[self.position]);
         self.position += 1;
@@ -127,17 +134,18 @@ impl SourceLexer {
             // A backslash at the end of a line must not skip the newline.
             '\\' if self.chars.get(self.position + 1) != Some(&'\n') => self.position += 2,
             '"' => self.leave_string(1),
-            _ => self.position += 1,
+            _ => self.push_string_char(),
         }
     }
 
     fn read_raw_string(&mut self, hashes: usize) {
         let closing = format!("\"{}", "#".repeat(hashes));
-        if self.is_at_text(&closing) { self.leave_string(hashes + 1) } else { self.position += 1 }
+        if self.is_at_text(&closing) { self.leave_string(hashes + 1) } else { self.push_string_char() }
     }
 
     fn leave_string(&mut self, closing: usize) {
         self.line.code.push('"');
+        self.line.strings.push('"');
         self.state = LexerState::Code;
         self.position += closing;
     }
@@ -169,6 +177,13 @@ impl SourceLexer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_contents_of_strings_are_kept_apart() {
+        let strings = |text: &str| parse_lines(text).into_iter().map(|line| line.strings).collect::<Vec<_>>();
+        assert_eq!(strings("a(\"x\", r#\"y \"z\"\"#); // \"no\"\n"), ["x\"y \"z\"\""]);
+        assert_eq!(strings("\"first \\\n  second\"\n"), ["first \\", "  second\""]);
+    }
 
     #[track_caller]
     fn assert_parsed(text: &str, code: &str, comment: &str) {

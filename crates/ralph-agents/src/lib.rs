@@ -39,7 +39,9 @@ pub use launch::permission::{
 };
 pub use launch::preflight::{LaunchBlocker, LaunchEnvironment};
 pub use launch::preset::{AgentPreset, PresetOverrides};
-pub use profile::{AdvisorySeverity, AgentAdvisory, AgentProfile, AgentVersion, DiagnosticContext};
+pub use profile::{
+    AdvisorySeverity, AgentAdvisory, AgentProfile, AgentRemedy, AgentVersion, DiagnosticContext, InstallMethod,
+};
 pub use registry::{
     AGENTS, Agent, AgentProgram, ExitMeaning, GracefulSignal, SessionSupport, UnknownAgent, find_agent,
 };

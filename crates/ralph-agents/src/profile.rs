@@ -1,5 +1,6 @@
 //! Facts about an agent that are not needed to start or parse it: how to install it, how to log in, and known
 //! problems of its versions.
+use crate::launch::permission::PermissionLevel;
 use crate::launch::preflight::LaunchEnvironment;
 
 /// Static facts about an agent.
@@ -10,7 +11,7 @@ pub struct AgentProfile {
     /// The version that the recordings were made with.
     pub tested_version: Option<&'static str>,
     /// How to install the program if it is missing.
-    pub install_hint: &'static str,
+    pub install: InstallMethod,
     /// How to log in.
     pub login_hint: &'static str,
     /// Environment variables, each of which is a login.
@@ -19,6 +20,34 @@ pub struct AgentProfile {
     pub login_files: &'static [&'static str],
     /// Whether it can report cost. Whether it does may depend on its provider.
     pub reports_cost: bool,
+}
+
+/// How to get the program of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstallMethod {
+    /// A shell command installs it.
+    Command { command: &'static str, requirement: Option<&'static str> },
+    /// The user must name the program.
+    UserProgram,
+    /// The user must name the program, and the argument that makes it speak the protocol.
+    UserProgramWithArgument,
+    /// It is part of ralph.
+    BuiltIn,
+}
+
+impl InstallMethod {
+    pub(super) const fn from_command(command: &'static str) -> Self {
+        Self::Command { command, requirement: None }
+    }
+
+    /// Returns the command that installs it, if there is one.
+    #[must_use]
+    pub fn command(self) -> Option<&'static str> {
+        match self {
+            Self::Command { command, .. } => Some(command),
+            Self::UserProgram | Self::UserProgramWithArgument | Self::BuiltIn => None,
+        }
+    }
 }
 
 /// The facts that an adapter can inspect to find known problems on this machine.
@@ -35,7 +64,43 @@ pub struct DiagnosticContext<'a> {
 pub struct AgentAdvisory {
     pub severity: AdvisorySeverity,
     pub message: String,
-    pub hint: String,
+    pub remedy: AgentRemedy,
+}
+
+/// How to fix or avoid a problem of an agent. Where the answer is a flag, the remedy only says which setting: the
+/// command line knows its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentRemedy {
+    /// A remedy that is the same on every screen.
+    Text(String),
+    Install(InstallMethod),
+    /// Grant this permission; the text says what happens otherwise.
+    Grant {
+        level: PermissionLevel,
+        otherwise: &'static str,
+    },
+    /// Grant this permission, or pass these arguments to the agent.
+    GrantOrPassArguments {
+        level: PermissionLevel,
+        arguments: &'static [&'static str],
+    },
+    /// Do this, or grant the permission.
+    DoOrGrant {
+        action: &'static str,
+        level: PermissionLevel,
+    },
+}
+
+impl From<&str> for AgentRemedy {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for AgentRemedy {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +112,12 @@ pub enum AdvisorySeverity {
 }
 
 impl AgentAdvisory {
-    pub(super) fn new_note(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: AdvisorySeverity::Note, message: message.into(), hint: hint.into() }
+    pub(super) fn new_note(message: impl Into<String>, remedy: impl Into<AgentRemedy>) -> Self {
+        Self { severity: AdvisorySeverity::Note, message: message.into(), remedy: remedy.into() }
     }
 
-    pub(super) fn new_warning(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: AdvisorySeverity::Warning, message: message.into(), hint: hint.into() }
+    pub(super) fn new_warning(message: impl Into<String>, remedy: impl Into<AgentRemedy>) -> Self {
+        Self { severity: AdvisorySeverity::Warning, message: message.into(), remedy: remedy.into() }
     }
 }
 
@@ -89,7 +154,7 @@ impl AgentProfile {
         (*found < tested).then(|| {
             AgentAdvisory::new_warning(
                 format!("version {found} is older than {tested}, the version that ralph is tested with"),
-                update.unwrap_or_else(|| self.install_hint.to_owned()),
+                update.map_or(AgentRemedy::Install(self.install), AgentRemedy::Text),
             )
         })
     }
@@ -124,8 +189,9 @@ mod tests {
     fn every_program_has_install_and_login_hints() {
         for agent in AGENTS {
             let profile = agent.profile();
-            assert!(!profile.install_hint.is_empty() && !profile.login_hint.is_empty(), "{}", agent.name());
+            assert!(!profile.login_hint.is_empty(), "{}", agent.name());
             if let AgentProgram::OnPath(_) = agent.program() {
+                assert!(profile.install.command().is_some_and(|command| !command.is_empty()), "{}", agent.name());
                 assert!(profile.tested_version.is_some(), "{}", agent.name());
                 assert!(!profile.login_variables.is_empty() || !profile.login_files.is_empty(), "{}", agent.name());
             }

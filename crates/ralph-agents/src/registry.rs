@@ -1,4 +1,5 @@
-//! The supported agents. To add one, add its folder and a line in [`AGENTS`].
+//! The supported agents. To add one, add its folder, its `mod` in `lib.rs` and a line in [`AGENTS`]; a new output format
+//! also needs a variant of [`OutputFormat`] and a line in [`parser_for_format`].
 use crate::acp::AcpAgent;
 use crate::amp::AmpAgent;
 use crate::claude::ClaudeAgent;

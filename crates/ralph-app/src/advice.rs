@@ -1,7 +1,10 @@
 //! Advice for a person whose use case failed. Where a command or a flag is the answer, the advice only says which: a screen
 //! knows how it is typed, or shows a button instead.
 
+use ralph_agents::{AgentRemedy, InstallMethod};
+
 use crate::control::ControlAdvice;
+use crate::doctor::DoctorAdvice;
 use crate::tasks::TaskAdvice;
 
 /// One piece of advice.
@@ -16,6 +19,14 @@ pub enum Advice {
     /// The program of a stored run must come back, or a new run must be started.
     RestoreAgentProgram,
     ChooseOtherAgent,
+    /// Install the program of the agent, or choose another agent.
+    InstallAgent(InstallMethod),
+    /// Install the program of the judge, or choose another judge.
+    InstallJudge(InstallMethod),
+    /// A remedy for a known problem of an agent.
+    FixAgent(AgentRemedy),
+    /// Give the model with the agent's own option: ralph does not know it.
+    PassModelAsArgument,
     /// Runs that all allow it may work side by side in the same files.
     RunInParallel,
     /// Start a new run: this one cannot be resumed.
@@ -80,8 +91,25 @@ pub enum Advice {
     ApproveWrittenCommands,
     /// Another person may have written the recorded runs: approve them, or move them away.
     DistrustRecordedRuns,
+    /// Import the file: it has several tasks.
+    ImportTasks,
+    /// Change the existing task.
+    EditExistingTask {
+        task: String,
+    },
+    /// Name a task that exists.
+    NameKnownTask,
+    Doctor(DoctorAdvice),
     Control(ControlAdvice),
     Task(TaskAdvice),
+}
+
+impl Advice {
+    /// Returns the text of advice that is the same on every screen.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
 }
 
 impl From<&str> for Advice {

@@ -2,7 +2,8 @@
 use std::path::PathBuf;
 
 use ralph_agents::install::{
-    self, HookTimeout, HostInstaller, InstallPlan, InstallScope, InstallTarget, RalphExecutable, find_host_installer,
+    self, HookTimeout, HostInstaller, InstallPlan, InstallScope, InstallTarget, InstallWarning, RalphExecutable,
+    find_host_installer,
 };
 use ralph_engine::project::Project;
 use ralph_process as process;
@@ -33,7 +34,7 @@ pub struct InstallReport {
     pub changes: InstallPlan,
     /// What the user must still do.
     pub advice: Option<String>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<InstallWarning>,
 }
 
 /// Installs hooks and slash commands.

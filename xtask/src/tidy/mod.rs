@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: checks project rules that the compiler does not check. A rule is a function and an entry in
 //! [`RULES`]; its findings name the place, the problem and the fix.
 mod banned_words;
+mod command_lines;
 mod file_headers;
 mod file_size;
 mod machine_paths;
@@ -23,6 +24,7 @@ const RULES: &[TidyRule] = &[
     restricted_apis::check,
     orphan_files::check,
     machine_paths::check,
+    command_lines::check,
 ];
 
 /// A violation of a rule.

@@ -3,7 +3,7 @@
 
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::AgentProfile;
+use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -12,7 +12,7 @@ use crate::stream::parser::{JsonLinesParser, StreamParser};
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
-    install_hint: "name the program with --agent-cmd PATH, and pass the argument that enables the protocol with --agent-arg",
+    install: InstallMethod::UserProgramWithArgument,
     login_hint: "log in with the program's own command",
     login_variables: &[],
     login_files: &[],

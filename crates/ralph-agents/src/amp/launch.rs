@@ -3,7 +3,7 @@ use crate::claude;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::PermissionGrants;
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
-use crate::profile::AgentProfile;
+use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -20,7 +20,7 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@sourcegraph/amp"),
     tested_version: Some("0.0.1790142911"),
-    install_hint: "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @sourcegraph/amp"),
     login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your configuration",
     login_variables: &["AMP_API_KEY"],
     login_files: &[],

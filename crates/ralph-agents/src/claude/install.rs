@@ -18,6 +18,7 @@ pub(crate) const CLAUDE_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| target.user_folder("CLAUDE_CONFIG_DIR", ".claude"),
     project_folder: ".claude",
     timeout_units_per_second: 1,
+    supports_plugin: true,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::UserOnly,

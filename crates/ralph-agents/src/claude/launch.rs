@@ -9,7 +9,7 @@ use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -55,7 +55,7 @@ const SANDBOX_VARIABLES: &[&str] = &["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@anthropic-ai/claude-code"),
     tested_version: Some("2.1.325"),
-    install_hint: "install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @anthropic-ai/claude-code"),
     login_hint: "run `claude` once and log in, or set ANTHROPIC_API_KEY",
     login_variables: &[
         "ANTHROPIC_API_KEY",

@@ -3,7 +3,7 @@
 
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -28,7 +28,7 @@ const EXTRA_ENV: &[(&str, &str)] = &[("CLINE_NO_AUTO_UPDATE", "1")];
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("cline"),
     tested_version: Some("3.0.65"),
-    install_hint: "install it with `npm install -g cline`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g cline"),
     login_hint: "run `cline auth`",
     login_variables: &[],
     login_files: &["~/.cline/data/settings/providers.json"],
@@ -64,7 +64,7 @@ impl Agent for ClineAgent {
         );
         let all_or_nothing = AgentAdvisory::new_note(
             "it approves all tools or none",
-            "pass --permission full; otherwise it cannot change anything",
+            AgentRemedy::Grant { level: PermissionLevel::Full, otherwise: "it cannot change anything" },
         );
         vec![no_resume, all_or_nothing]
     }

@@ -15,6 +15,7 @@ pub(crate) const CODEX_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| target.user_folder("CODEX_HOME", ".codex"),
     project_folder: ".codex",
     timeout_units_per_second: 1,
+    supports_plugin: false,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::Everyone,

@@ -6,7 +6,7 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, GracefulSignal, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -73,7 +73,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@openai/codex"),
     tested_version: Some("0.166.0"),
-    install_hint: "install it with `npm install -g @openai/codex`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @openai/codex"),
     login_hint: "run `codex login`, or set CODEX_API_KEY",
     login_variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     login_files: &["~/.codex/auth.json", "$CODEX_HOME/auth.json"],
@@ -129,7 +129,7 @@ impl Agent for CodexAgent {
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         let no_commits = AgentAdvisory::new_note(
             "with permission `edits` it has no network, and .git is read-only, so it cannot commit",
-            "pass --permission full, or --agent-arg=--add-dir --agent-arg=.git",
+            AgentRemedy::GrantOrPassArguments { level: PermissionLevel::Full, arguments: &["--add-dir", ".git"] },
         );
         vec![no_commits]
     }

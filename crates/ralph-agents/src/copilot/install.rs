@@ -12,6 +12,7 @@ pub(crate) const COPILOT_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| target.user_folder("COPILOT_HOME", ".copilot"),
     project_folder: ".github",
     timeout_units_per_second: 1,
+    supports_plugin: false,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::Everyone,

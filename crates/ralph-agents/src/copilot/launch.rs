@@ -6,7 +6,7 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -33,7 +33,7 @@ const EXTRA_ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@github/copilot"),
     tested_version: Some("1.0.102"),
-    install_hint: "install it with `npm install -g @github/copilot`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @github/copilot"),
     login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; for your own provider, set COPILOT_PROVIDER_BASE_URL",
     login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
     login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],

@@ -2,7 +2,7 @@
 //! prints Claude's format. This file only describes how to start it; the `demo-agent` command implements it.
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::PermissionGrants;
-use crate::profile::AgentProfile;
+use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -12,7 +12,7 @@ const DEFAULT_ARGS: &[&str] = &["demo-agent"];
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
-    install_hint: "it is built into ralph",
+    install: InstallMethod::BuiltIn,
     login_hint: "it needs no account",
     login_variables: &[],
     login_files: &[],

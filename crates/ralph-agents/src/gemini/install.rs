@@ -13,6 +13,7 @@ pub(crate) const GEMINI_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| Ok(target.user_folder("GEMINI_CLI_HOME", "")?.join(".gemini")),
     project_folder: ".gemini",
     timeout_units_per_second: 1000,
+    supports_plugin: false,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::Everyone,

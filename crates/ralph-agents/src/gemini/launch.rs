@@ -7,7 +7,7 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::event::{AgentErrorKind, AgentEvent};
@@ -34,12 +34,12 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
 
 /// The exit code in a folder that Gemini does not trust, and how to fix it.
 const UNTRUSTED_FOLDER_EXIT_CODE: i32 = 55;
-const TRUST_HINT: &str = "trust the folder in Gemini, or use --permission edits";
+const TRUST_REMEDY: &str = "trust the folder in Gemini, or grant it the permission `edits`";
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@google/gemini-cli"),
     tested_version: Some("0.61.0"),
-    install_hint: "install it with `npm install -g @google/gemini-cli`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @google/gemini-cli"),
     login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY",
     login_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     login_files: &["~/.gemini/oauth_creds.json"],
@@ -79,7 +79,7 @@ impl Agent for GeminiAgent {
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         let trust = AgentAdvisory::new_note(
             "with permission `ask` it works only in trusted folders (otherwise it exits with code 55)",
-            TRUST_HINT,
+            AgentRemedy::DoOrGrant { action: "trust the folder in Gemini", level: PermissionLevel::Edits },
         );
         vec![trust]
     }
@@ -90,7 +90,7 @@ impl Agent for GeminiAgent {
 
     fn login_remedy(&self, exit: AgentExit) -> &'static str {
         match exit {
-            AgentExit::Code(UNTRUSTED_FOLDER_EXIT_CODE) => TRUST_HINT,
+            AgentExit::Code(UNTRUSTED_FOLDER_EXIT_CODE) => TRUST_REMEDY,
             AgentExit::Code(_) | AgentExit::Signal(_) | AgentExit::Unknown => PROFILE.login_hint,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
@@ -23,7 +23,7 @@ const PROFILE: AgentProfile = AgentProfile {
     // The version of the npm package differs from goose's version.
     npm_package: None,
     tested_version: Some("1.34.0"),
-    install_hint: "install it with `npm install -g @aaif/goose`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g @aaif/goose"),
     login_hint: "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key",
     login_variables: &["GOOSE_PROVIDER"],
     login_files: &["~/.config/goose/config.yaml", "$XDG_CONFIG_HOME/goose/config.yaml"],
@@ -63,7 +63,7 @@ impl Agent for GooseAgent {
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         let no_edits_level = AgentAdvisory::new_note(
             "it has no permission for edits only",
-            "pass --permission full; otherwise tools that need approval are refused",
+            AgentRemedy::Grant { level: PermissionLevel::Full, otherwise: "tools that need approval are refused" },
         );
         vec![no_edits_level]
     }

@@ -30,6 +30,8 @@ pub struct HostInstaller {
     /// The time unit of hook timeouts in its settings: 1 for seconds, 1000 for milliseconds.
     pub(crate) timeout_units_per_second: u64,
     pub(crate) build_parts: fn(&InstallContext<'_>) -> Vec<InstallPart>,
+    /// Whether ralph can also be installed into it as a plugin, in a folder of the user's choice.
+    pub supports_plugin: bool,
     /// Returns what the user must do after the installation, if anything.
     pub(crate) post_install_advice: fn(&InstallScope) -> Option<String>,
     pub(crate) hook_file_sharing: HookFileSharing,

@@ -20,7 +20,7 @@ pub use host::{HostInstaller, find_host_installer, host_installers};
 pub use install_state::{InstallState, detect_install_state};
 pub use install_target::{InstallScope, InstallTarget};
 pub use ralph_executable::RalphExecutable;
-pub use warnings::install_warnings;
+pub use warnings::{InstallWarning, install_warnings};
 
 /// Returns what `install` would do, without doing it.
 pub fn plan_install(

@@ -14,6 +14,7 @@ pub(crate) const OPENCODE_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| Ok(target.user_folder("XDG_CONFIG_HOME", ".config")?.join("opencode")),
     project_folder: ".opencode",
     timeout_units_per_second: 1000,
+    supports_plugin: false,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::Everyone,

@@ -9,7 +9,7 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::event::{AgentErrorKind, AgentEvent};
@@ -50,7 +50,7 @@ const PLUGIN_FOLDERS: &[&str] =
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("opencode-ai"),
     tested_version: Some("1.18.33"),
-    install_hint: "install it with `npm install -g opencode-ai`, or choose another with --agent",
+    install: InstallMethod::from_command("npm install -g opencode-ai"),
     login_hint: "run `opencode auth login`",
     login_variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
     login_files: &["~/.local/share/opencode/auth.json", "$XDG_DATA_HOME/opencode/auth.json"],

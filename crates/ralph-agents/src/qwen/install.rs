@@ -13,6 +13,7 @@ pub(crate) const QWEN_INSTALLER: HostInstaller = HostInstaller {
     user_folder: |target| target.user_folder("QWEN_HOME", ".qwen"),
     project_folder: ".qwen",
     timeout_units_per_second: 1,
+    supports_plugin: false,
     build_parts,
     post_install_advice,
     hook_file_sharing: HookFileSharing::Everyone,

@@ -7,7 +7,7 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
-use crate::profile::AgentProfile;
+use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::event::AgentErrorKind;
@@ -36,7 +36,10 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@qwen-code/qwen-code"),
     tested_version: Some("0.24.4"),
-    install_hint: "install it with `npm install -g @qwen-code/qwen-code` (Node.js 22 or newer), or choose another with --agent",
+    install: InstallMethod::Command {
+        command: "npm install -g @qwen-code/qwen-code",
+        requirement: Some("Node.js 22 or newer"),
+    },
     login_hint: "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)",
     login_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
     login_files: &["~/.qwen/oauth_creds.json"],

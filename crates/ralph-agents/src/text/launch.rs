@@ -5,7 +5,7 @@ use memchr::memchr_iter;
 use crate::codex::{SectionStart, TranscriptSections};
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::permission::PermissionGrants;
-use crate::profile::AgentProfile;
+use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::event::AgentEvent;
@@ -15,7 +15,7 @@ use crate::stream::parser::{RecordCounts, StreamParser};
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
-    install_hint: "name the program with --agent-cmd PATH",
+    install: InstallMethod::UserProgram,
     login_hint: "ralph does not know how the program logs in",
     login_variables: &[],
     login_files: &[],

@@ -1,4 +1,5 @@
 //! Errors of the configuration: position, message and hint.
+use crate::advice::Advice;
 use ralph_util::sanitize::sanitize_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -7,7 +8,7 @@ pub struct ConfigError {
     /// `FILE:LINE:COLUMN`, a variable or a flag; for values without a source, the faulty part.
     pub place: String,
     pub message: String,
-    pub hint: Option<String>,
+    pub hint: Option<Advice>,
 }
 
 /// Maximum length of a message. Longer ones consist mostly of the quoted value.
@@ -17,7 +18,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::config) struct ValueError {
     pub message: String,
-    pub hint: Option<String>,
+    pub hint: Option<Advice>,
     /// The path of the faulty part within the value; empty for the whole value.
     pub part: String,
 }
@@ -31,7 +32,7 @@ impl ValueError {
         Self { part: part.into(), ..self }
     }
 
-    pub(in crate::config) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub(in crate::config) fn with_hint(mut self, hint: impl Into<Advice>) -> Self {
         self.hint = Some(hint.into());
         self
     }

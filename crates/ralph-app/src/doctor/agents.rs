@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::finding::{DoctorFinding, FindingStatus};
 use super::version_probe::{self, VersionAnswer};
 use super::{hooks, login};
+use crate::advice::Advice;
 use ralph_agents as agent;
 use ralph_agents::detect_installed::{self, AgentPresence};
 use ralph_agents::install::RalphExecutable;
@@ -17,7 +16,7 @@ use ralph_agents::{
 use ralph_process::Keeper;
 
 /// The findings about an agent.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct AgentHealth {
     pub name: &'static str,
     pub path: Option<PathBuf>,
@@ -61,7 +60,7 @@ pub async fn examine_agent(keeper: &Keeper, agent: &dyn Agent, examination: &Age
         AgentPresence::Missing => health.findings.push(missing_finding(agent, examination.agent_use)),
         AgentPresence::Broken { reason } => {
             let finding = DoctorFinding::new("program", examination.agent_use.problem_status(), reason);
-            health.findings.push(finding.with_hint(agent.profile().install_hint));
+            health.findings.push(finding.with_advice(Advice::InstallAgent(agent.profile().install)));
         }
         AgentPresence::BuiltIn | AgentPresence::UserProvided => {}
         AgentPresence::Installed { path, .. } => {
@@ -80,7 +79,8 @@ fn missing_finding(agent: &dyn Agent, agent_use: AgentUse) -> DoctorFinding {
         AgentUse::Needed => FindingStatus::Bad,
         AgentUse::Unused => FindingStatus::Note,
     };
-    DoctorFinding::new("program", status, "not found on PATH").with_hint(agent.profile().install_hint)
+    DoctorFinding::new("program", status, "not found on PATH")
+        .with_advice(Advice::InstallAgent(agent.profile().install))
 }
 
 impl AgentHealth {
@@ -109,7 +109,7 @@ fn version_finding(
         }
         (VersionAnswer::Failed { reason }, _) => Some(
             DoctorFinding::new("version", agent_use.problem_status(), reason.clone())
-                .with_hint("run it by hand to see the error"),
+                .with_advice("run it by hand to see the error"),
         ),
     }
 }
@@ -129,14 +129,14 @@ fn known_problems(
     let machine = DiagnosticContext { version, environment, has_path: &has_path };
     let blocker = agent.launch_blocker(&LaunchRequest::default(), &environment);
     let blocker = blocker.map(|found| {
-        DoctorFinding::new("start", examination.agent_use.problem_status(), found.problem).with_hint(found.hint)
+        DoctorFinding::new("start", examination.agent_use.problem_status(), found.problem).with_advice(found.hint)
     });
-    let advisories = agent.advisories(&machine).into_iter().map(|AgentAdvisory { severity, message, hint }| {
+    let advisories = agent.advisories(&machine).into_iter().map(|AgentAdvisory { severity, message, remedy }| {
         let status = match severity {
             AdvisorySeverity::Note => FindingStatus::Note,
             AdvisorySeverity::Warning => FindingStatus::Warning,
         };
-        DoctorFinding::new("known", status, message).with_hint(hint)
+        DoctorFinding::new("known", status, message).with_advice(Advice::FixAgent(remedy))
     });
     blocker.into_iter().chain(advisories).collect()
 }
@@ -147,7 +147,7 @@ fn recordings_finding(agent: &dyn Agent) -> Option<DoctorFinding> {
         Ok(count) => Some(DoctorFinding::new("recordings", FindingStatus::Good, format!("{count} parsed correctly"))),
         Err(problem) => Some(
             DoctorFinding::new("recordings", FindingStatus::Bad, problem)
-                .with_hint("this is a bug in ralph: please report it"),
+                .with_advice("this is a bug in ralph: please report it"),
         ),
     }
 }

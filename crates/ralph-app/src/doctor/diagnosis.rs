@@ -89,7 +89,7 @@ fn check_settings(project: Option<&Project>, person: &dyn Interaction) -> (Docto
         Ok((what, adapters)) => (DoctorFinding::new("settings", FindingStatus::Good, what), adapters),
         Err(error) => {
             let finding = DoctorFinding::new("settings", FindingStatus::Bad, error.to_string());
-            (DoctorFinding { hint: error.hint, ..finding }, Vec::new())
+            (DoctorFinding { advice: error.hint, ..finding }, Vec::new())
         }
     }
 }

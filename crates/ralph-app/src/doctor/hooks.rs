@@ -1,7 +1,9 @@
 //! Checks that the installed session hooks of an agent are those of this ralph.
 use super::agents::AgentExamination;
-use super::finding::{DoctorFinding, FindingStatus};
-use ralph_agents::install::{self, HostInstaller, InstallScope, InstallState, InstallTarget, host_installers};
+use super::finding::{DoctorAdvice, DoctorFinding, FindingStatus};
+use ralph_agents::install::{
+    self, HostInstaller, InstallScope, InstallState, InstallTarget, InstallWarning, host_installers,
+};
 
 /// Checks the hooks in the user's and the project's settings. Returns no finding where none are installed.
 pub(super) fn check_hooks(agent: &str, examination: &AgentExamination) -> Vec<DoctorFinding> {
@@ -15,7 +17,7 @@ fn hook_findings(host: &HostInstaller, scope: &InstallScope, examination: &Agent
     let variable = |name: &str| std::env::var_os(name);
     let place =
         InstallTarget { scope: scope.clone(), project_root: Some(examination.root.clone()), env_var: &variable };
-    let (name, scope) = (host.name, scope.name());
+    let scope = scope.name();
     let finding = |status, message: String| DoctorFinding::new("hooks", status, format!("{scope} scope: {message}"));
     let installed = match install::detect_install_state(host, &place, own) {
         Ok(InstallState::Absent) => return Vec::new(),
@@ -24,12 +26,16 @@ fn hook_findings(host: &HostInstaller, scope: &InstallScope, examination: &Agent
             |action| finding(FindingStatus::Warning, action),
         ),
         Ok(InstallState::Outdated) => finding(FindingStatus::Warning, "outdated or incomplete".to_owned())
-            .with_hint(format!("update them with `ralph install {name} --{scope}`")),
+            .with_advice(DoctorAdvice::UpdateHooks { host: host.name, scope }),
         Err(error) => finding(FindingStatus::Warning, error.to_string())
-            .with_hint(format!("run `ralph install {name} --{scope}` for details")),
+            .with_advice(DoctorAdvice::InspectHooks { host: host.name, scope }),
     };
-    let warnings = install::install_warnings(host, &place, own)
-        .into_iter()
-        .map(|warning| finding(FindingStatus::Warning, warning));
+    let warnings = install::install_warnings(host, &place, own).into_iter().map(|warning| {
+        let finding = finding(FindingStatus::Warning, warning.to_string());
+        match warning {
+            InstallWarning::Text(_) => finding,
+            InstallWarning::InstalledTwice { host } => finding.with_advice(DoctorAdvice::RemoveDuplicateHooks { host }),
+        }
+    });
     std::iter::once(installed).chain(warnings).collect()
 }

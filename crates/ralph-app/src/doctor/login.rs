@@ -13,7 +13,7 @@ pub(super) fn check_login(about: &AgentProfile) -> DoctorFinding {
     let file = about.login_files.iter().filter_map(|path| expand_path(path)).find(|path| path.exists());
     match file {
         Some(path) => DoctorFinding::new("login", FindingStatus::Good, format!("{} exists", path.display())),
-        None => DoctorFinding::new("login", FindingStatus::Warning, "no login found").with_hint(about.login_hint),
+        None => DoctorFinding::new("login", FindingStatus::Warning, "no login found").with_advice(about.login_hint),
     }
 }
 

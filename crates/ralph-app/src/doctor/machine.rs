@@ -1,7 +1,7 @@
 //! Checks the machine: git, the state folder and free disk space.
 use std::path::{Path, PathBuf};
 
-use super::finding::{DoctorFinding, FindingStatus};
+use super::finding::{DoctorAdvice, DoctorFinding, FindingStatus};
 use ralph_engine::git;
 use ralph_store::{OpenMode, Store};
 
@@ -24,7 +24,7 @@ pub async fn check_machine(project: Result<&ExaminedProject, String>) -> Vec<Doc
     match project {
         Err(why) => findings.push(
             DoctorFinding::new("project", FindingStatus::Warning, why)
-                .with_hint("runs need a git repository: create one with `git init`"),
+                .with_advice("runs need a git repository: create one with `git init`"),
         ),
         Ok(place) => {
             let folder = nearest_existing_folder(&place.state_folder);
@@ -39,7 +39,7 @@ pub async fn check_machine(project: Result<&ExaminedProject, String>) -> Vec<Doc
 fn check_git() -> DoctorFinding {
     match git::run_git(Path::new("/"), &["--version"]) {
         Ok(version) => DoctorFinding::new("git", FindingStatus::Good, version.trim().to_owned()),
-        Err(error) => DoctorFinding::new("git", FindingStatus::Bad, error.to_string()).with_hint("install git"),
+        Err(error) => DoctorFinding::new("git", FindingStatus::Bad, error.to_string()).with_advice("install git"),
     }
 }
 
@@ -52,7 +52,7 @@ async fn check_state(project: &ExaminedProject) -> DoctorFinding {
         }
         Ok(None) => DoctorFinding::new("state", FindingStatus::Good, format!("{shown} contains no runs yet")),
         Err(error) => {
-            DoctorFinding::new("state", FindingStatus::Bad, error.to_string()).with_hint("run `ralph runs` for details")
+            DoctorFinding::new("state", FindingStatus::Bad, error.to_string()).with_advice(DoctorAdvice::InspectState)
         }
     }
 }
@@ -67,7 +67,7 @@ fn check_writable(folder: &Path) -> DoctorFinding {
     match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
         Ok(()) => DoctorFinding::new("folder", FindingStatus::Good, format!("{shown} is writable")),
         Err(error) => DoctorFinding::new("folder", FindingStatus::Bad, format!("cannot write to {shown}: {error}"))
-            .with_hint("check its owner and permissions, and whether the disk is read-only"),
+            .with_advice("check its owner and permissions, and whether the disk is read-only"),
     }
 }
 
@@ -80,10 +80,12 @@ fn check_disk_space(folder: &Path) -> DoctorFinding {
     };
     let message = format!("{:.1} GB free", to_gigabytes(free));
     match free {
-        ..CRITICAL_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Bad, message)
-            .with_hint("free disk space: `ralph gc` removes old logs"),
-        CRITICAL_DISK_BYTES..LOW_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Warning, message)
-            .with_hint("the raw logs of a run can use up to `limits.log_limit`; `ralph gc` removes old logs"),
+        ..CRITICAL_DISK_BYTES => {
+            DoctorFinding::new("disk", FindingStatus::Bad, message).with_advice(DoctorAdvice::FreeDiskSpace)
+        }
+        CRITICAL_DISK_BYTES..LOW_DISK_BYTES => {
+            DoctorFinding::new("disk", FindingStatus::Warning, message).with_advice(DoctorAdvice::LimitLogSize)
+        }
         LOW_DISK_BYTES.. => DoctorFinding::new("disk", FindingStatus::Good, message),
     }
 }

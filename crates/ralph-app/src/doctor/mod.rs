@@ -9,5 +9,5 @@ mod version_probe;
 
 pub use agents::{AgentExamination, AgentHealth, AgentUse, examine_agent};
 pub use diagnosis::{DiagnosisRequest, DoctorReport, diagnose};
-pub use finding::{DoctorFinding, FindingStatus, worst_status};
+pub use finding::{DoctorAdvice, DoctorFinding, FindingStatus, worst_status};
 pub use machine::{ExaminedProject, check_machine};

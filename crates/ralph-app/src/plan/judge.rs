@@ -5,6 +5,7 @@ use ralph_core::criterion::Criterion;
 use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy};
 
 use super::agent_choice::build_agent_choice;
+use crate::advice::Advice;
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
 use ralph_engine::git::{self, GitError};
@@ -55,10 +56,7 @@ fn choose_agent_judge(settings: &Settings, project: &Project) -> AppResult<Judge
         process::find_program(&project.root, program).map_err(|error| {
             AppError::from_error(ErrorKind::Preflight, &error)
                 .with_cause(format!("a check needs a judge, and the judge is {}", agent.name))
-                .with_advice(format!(
-                    "{}; or choose another judge: verification.judge.agent",
-                    agent.adapter.profile().install_hint
-                ))
+                .with_advice(Advice::InstallJudge(agent.adapter.profile().install))
         })?;
     }
     Ok(JudgeProvider::Agent(Box::new(agent)))

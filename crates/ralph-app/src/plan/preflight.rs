@@ -91,5 +91,5 @@ fn program_not_found_error(agent: &AgentChoice, program: &Path, advice: &Advice)
     let path = std::env::var("PATH").unwrap_or_default();
     AppError::preflight(format!("the agent {name} was not found on PATH"))
         .with_cause(format!("PATH is {path:?}"))
-        .with_advice(agent.adapter.profile().install_hint)
+        .with_advice(Advice::InstallAgent(agent.adapter.profile().install))
 }

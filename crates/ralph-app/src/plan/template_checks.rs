@@ -7,6 +7,7 @@ use ralph_core::task::{Role, Task, TaskProblem, resolve_stage};
 use ralph_engine::project::Project;
 use ralph_util::suggest;
 
+use crate::advice::Advice;
 use crate::config::{KnownTemplate, Settings, TemplateLibrary};
 use crate::error::{AppError, AppResult};
 
@@ -37,12 +38,23 @@ pub fn fill_template(
 ) -> Result<Criterion, TaskProblem> {
     let made = templates.instantiate_check(name, with).map(|check| check.criterion);
     made.map_err(|error| {
-        let hint = error.hint.unwrap_or_else(|| format!("`ralph templates {name}` shows its parameters"));
+        let hint = error.hint.as_ref().and_then(Advice::text).map_or_else(
+            || format!("the parameters of {name} are {}", parameter_list(templates, name)),
+            ToOwned::to_owned,
+        );
         // The field already has the name of the parameter.
         let parameter = error.place.strip_prefix("with.").map(|parameter| format!("{parameter}: "));
         let message = parameter.and_then(|parameter| error.message.strip_prefix(&parameter)).unwrap_or(&error.message);
         TaskProblem::new(&*error.place, message, hint)
     })
+}
+
+/// Returns the names and purposes of the parameters of a template.
+fn parameter_list(templates: &TemplateLibrary, name: &str) -> String {
+    let all = templates.list_templates().unwrap_or_default();
+    let parameters =
+        all.iter().filter(|known| known.template.name == name).flat_map(|known| &known.template.parameters);
+    parameters.map(|parameter| format!("{} ({})", parameter.name, parameter.about)).collect::<Vec<_>>().join(", ")
 }
 
 /// Refuses a task with a template that does not exist or whose values do not fit.

@@ -6,7 +6,6 @@ use ralph_store::{OpenMode, RunRow, Store};
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult};
 use crate::state::{StateEvidence, adopt_old_state};
-use crate::view::short_id;
 
 /// A run with the open store that it was found in.
 pub struct FoundRun {
@@ -74,8 +73,7 @@ pub async fn find_run_or_task(project: &Project, part: Option<&str>) -> AppResul
 /// A run that is recorded as running but not driven was interrupted: its ralph died.
 fn with_actual_status(project: &Project, mut run: RunRow) -> RunRow {
     if run.status == "running" && is_orphaned(project, &run.id) {
-        let short = short_id(&run.id);
-        run.reason = Some(format!("its ralph died; `ralph resume {short}` resumes it"));
+        run.reason = Some("its ralph died; resume the run to continue it".to_owned());
         run.status = "interrupted".to_owned();
     }
     run

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use ralph_core::task::{DependencyError, find_dependency_error};
 
 use super::{ParsedTask, TaskError};
+use crate::advice::Advice;
 
 /// Checks the new tasks for duplicate ids, unknown dependencies and cycles, together with the existing tasks.
 pub fn check_consistency(new: &[ParsedTask], existing: &[(String, Vec<String>)]) -> Result<(), TaskError> {
@@ -14,7 +15,7 @@ pub fn check_consistency(new: &[ParsedTask], existing: &[(String, Vec<String>)])
         if known.contains_key(id) {
             let message = format!("id: task {id} already exists");
             return Err(TaskError::new(task.origin.task_place(), &message)
-                .with_hint(format!("change it with `ralph task edit {id}`")));
+                .with_hint(Advice::EditExistingTask { task: id.to_owned() }));
         }
         if let Some(first) = new_by_id.insert(id, task) {
             let message = format!("id: {id} occurs twice, first at {}", first.origin.task_place());
@@ -40,10 +41,8 @@ fn dependency_error(error: &DependencyError, parsed: &BTreeMap<&str, &ParsedTask
         Some(read.origin.field_place(&format!("dependencies.{at}")))
     });
     let hint = match error {
-        DependencyError::UnknownTask { .. } => {
-            "name a task of this file or of the project; `ralph task list` lists them"
-        }
-        DependencyError::Cycle { .. } => "remove one of these dependencies",
+        DependencyError::UnknownTask { .. } => Advice::NameKnownTask,
+        DependencyError::Cycle { .. } => Advice::from("remove one of these dependencies"),
     };
     TaskError::new(place.unwrap_or_else(|| task.to_owned()), &format!("dependencies: {error}")).with_hint(hint)
 }

@@ -1,4 +1,5 @@
 //! Errors of task files: position, message and hint.
+use crate::advice::Advice;
 use ralph_util::sanitize::sanitize_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +9,7 @@ pub struct TaskError {
     pub place: String,
     /// The field and the problem.
     pub message: String,
-    pub hint: Option<String>,
+    pub hint: Option<Advice>,
 }
 
 /// Maximum length of a message. Longer ones consist mostly of the quoted value.
@@ -31,7 +32,7 @@ impl TaskError {
     }
 
     #[must_use]
-    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(self, hint: impl Into<Advice>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }

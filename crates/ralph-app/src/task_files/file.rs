@@ -6,6 +6,7 @@ use std::path::Path;
 use ralph_core::task::VerificationConfig;
 
 use super::{ParsedTask, TaskError, json, markdown, parser, prd};
+use crate::advice::Advice;
 use ralph_util::sanitize::sanitize_text;
 use ralph_util::yaml::{self, DocumentError, DocumentNode, NodeContent};
 
@@ -122,9 +123,7 @@ pub fn parse_tasks(text: &str, format: TaskFileFormat, name: &str) -> Result<Par
 
 /// Parses a text with a single task. Its id and title may be missing.
 pub fn parse_single_task(text: &str, format: TaskFileFormat, name: &str) -> Result<ParsedTask, TaskError> {
-    let not_one_task = || {
-        TaskError::new(name, "expected a single task").with_hint("use `ralph task import` for files with several tasks")
-    };
+    let not_one_task = || TaskError::new(name, "expected a single task").with_hint(Advice::ImportTasks);
     if format == TaskFileFormat::Markdown {
         let [only] =
             <[ParsedTask; 1]>::try_from(markdown::parse_checklist(text, name)?.tasks).map_err(|_| not_one_task())?;

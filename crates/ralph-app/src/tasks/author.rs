@@ -19,6 +19,6 @@ pub fn ensure_may_set_status(author: TaskAuthor, before: TaskStatus, task: &Task
         return Ok(());
     }
     let status = task.status.as_str();
-    Err(AppError::preflight(format!("task {}: an agent cannot say that it is {status}", task.id))
-        .with_advice("claim that the work is done: what is verified moves the task"))
+    Err(AppError::preflight(format!("task {}: an agent cannot set its status to {status}", task.id))
+        .with_advice("claim that the work is done: ralph changes the status after verification"))
 }

@@ -134,7 +134,7 @@ impl ReverificationCase {
     async fn load(store: &Store, project: &Project, run: RunRow) -> AppResult<Self> {
         if run.kind == GENERATE_RUN_KIND {
             return Err(AppError::preflight(format!("run {} generated tasks", short_id(&run.id)))
-                .with_cause("its check was their import, which cannot be repeated")
+                .with_cause("its only check was the import of these tasks, which cannot be repeated")
                 .with_advice(Advice::ListTasks));
         }
         let Some(stored) = store.receipt_of_run(&run.id).await? else {
@@ -197,7 +197,7 @@ fn redacted_criteria_error(error: &RunSpecError) -> AppError {
         | RunSpecError::UnknownAgent { .. } => Advice::KeepSecretsInVariables,
     };
     AppError::from_error(ErrorKind::Preflight, error)
-        .with_cause("a check contained it: it was not started")
+        .with_cause("a check contains the secret, so the check was not started")
         .with_advice(advice)
 }
 
@@ -244,8 +244,8 @@ fn find_verified_commit(project: &Project, receipt: &Receipt) -> AppResult<Strin
 fn no_receipt_error(project: &Project, run: &RunRow) -> AppError {
     let failure = AppError::preflight(format!("run {} has no receipt", short_id(&run.id)));
     let failure = match run.status.as_str() {
-        "completed" => failure.with_cause("it was completed by a ralph that wrote none"),
-        status => failure.with_cause(format!("only a completed run has one, and this one is {status}")),
+        "completed" => failure.with_cause("it was completed by an older ralph, which wrote no receipts"),
+        status => failure.with_cause(format!("only a completed run has a receipt, and this run is {status}")),
     };
     if project.run_folder(&run.id).join(receipt_file::RECEIPT_FILE_NAME).exists() {
         return failure.with_cause("the receipt.json in its folder is forged: ralph never wrote it");

@@ -16,7 +16,7 @@ pub use event_line::{event_json_line, timestamp_json};
 pub use run::RunView;
 pub use run_list::{run_json, run_lines};
 pub use stats::StatsView;
-pub use status::{ActiveWork, LoopLiveness, LoopView, TaskSetup, format_age};
+pub use status::{ActiveWork, DescribeRemedy, LoopLiveness, LoopRemedy, LoopView, TaskSetup, format_age};
 pub use task::{RoleCriteria, TaskView};
 pub use task_line::{TaskListItemJson, is_task_ready, task_line};
 pub use text_format::{

@@ -4,7 +4,6 @@ use std::path::Path;
 use ralph_core::receipt::Receipt;
 use serde_json::{Value, json};
 
-use super::text_format::short_id;
 use ralph_store::ReceiptRow;
 use ralph_store::receipt_file::{RECEIPT_FILE_NAME, ReceiptCopy, compare_receipt_copy};
 
@@ -23,8 +22,7 @@ pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
         }
         ReceiptCopy::Matches | ReceiptCopy::Missing => String::new(),
     };
-    let verify_hint =
-        if stored.verified { format!("; ralph verify {}", short_id(&receipt.input.run)) } else { String::new() };
+    let verify_hint = if stored.verified { "; its checks can be repeated" } else { "" };
     format!("{level}, {}{verify_hint}{copy}", describe_files(&receipt))
 }
 

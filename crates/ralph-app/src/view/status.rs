@@ -18,6 +18,18 @@ pub enum LoopLiveness {
     Died,
 }
 
+/// What a person can do so that a loop continues. A screen says how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoopRemedy {
+    /// Resume the run with this short id.
+    ResumeRun { run: String },
+    /// Start a worker: it resumes the stage.
+    StartWorker,
+}
+
+/// Describes a remedy for the reader.
+pub type DescribeRemedy<'a> = &'a dyn Fn(&LoopRemedy) -> String;
+
 /// A loop as `status` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopView {
@@ -92,16 +104,16 @@ impl LoopView {
 
     /// Returns the activity and the cost, if known.
     #[must_use]
-    pub fn detail_line(&self) -> Option<String> {
+    pub fn detail_line(&self, describe: DescribeRemedy<'_>) -> Option<String> {
         let cost = self.row.run.cost_micros.map(|micros| format_cost(Some(micros)));
-        let parts: Vec<String> = self.activity_notes().into_iter().chain(cost).collect();
+        let parts: Vec<String> = self.activity_notes(describe).into_iter().chain(cost).collect();
         (!parts.is_empty()).then(|| sanitize_text(&parts.join(" · ")))
     }
 
     /// Returns position and activity in one line, without the elapsed time.
     #[must_use]
-    pub fn line_without_elapsed_time(&self) -> String {
-        let notes = self.activity_notes().into_iter().map(|note| format!(", {note}"));
+    pub fn line_without_elapsed_time(&self, describe: DescribeRemedy<'_>) -> String {
+        let notes = self.activity_notes(describe).into_iter().map(|note| format!(", {note}"));
         sanitize_text(&format!("{}{}", self.position_text(), notes.collect::<String>()))
     }
 
@@ -112,8 +124,23 @@ impl LoopView {
         format!("{name} ({role}): iteration {}/{}", run.iterations.max(1), run.max_iterations)
     }
 
-    fn activity_notes(&self) -> Vec<String> {
-        let short = short_id(&self.row.run.id);
+    fn remedy(&self) -> Option<LoopRemedy> {
+        let resume = || LoopRemedy::ResumeRun { run: short_id(&self.row.run.id).to_owned() };
+        match &self.activity {
+            LoopActivity::Died if is_stage_run(&self.row) => Some(LoopRemedy::StartWorker),
+            LoopActivity::Died | LoopActivity::Paused => Some(resume()),
+            LoopActivity::Preparing
+            | LoopActivity::Working
+            | LoopActivity::Retrying(_)
+            | LoopActivity::Limited(_)
+            | LoopActivity::Verifying
+            | LoopActivity::Stopping
+            | LoopActivity::Unknown => None,
+        }
+    }
+
+    fn activity_notes(&self, describe: DescribeRemedy<'_>) -> Vec<String> {
+        let remedy = || self.remedy().map(|remedy| format!("; {}", describe(&remedy))).unwrap_or_default();
         let doing = match &self.activity {
             LoopActivity::Working | LoopActivity::Unknown => None,
             LoopActivity::Preparing => Some("prepares the run".to_owned()),
@@ -121,9 +148,8 @@ impl LoopView {
             LoopActivity::Limited(until) => Some(format!("waits for a rate limit until {}", format_clock_time(*until))),
             LoopActivity::Verifying => Some("checks the claim".to_owned()),
             LoopActivity::Stopping => Some("is stopping".to_owned()),
-            LoopActivity::Paused => Some(format!("paused; ralph resume {short}")),
-            LoopActivity::Died if is_stage_run(&self.row) => Some("died; ralph work resumes it".to_owned()),
-            LoopActivity::Died => Some(format!("died; ralph resume {short}")),
+            LoopActivity::Paused => Some(format!("paused{}", remedy())),
+            LoopActivity::Died => Some(format!("died{}", remedy())),
         };
         let pauses = self.pause_requested.then(|| "pauses after this iteration".to_owned());
         doing.into_iter().chain(pauses).collect()
@@ -175,17 +201,17 @@ impl ActiveWork {
     }
 
     #[must_use]
-    pub fn detail_line(&self) -> Option<String> {
+    pub fn detail_line(&self, describe: DescribeRemedy<'_>) -> Option<String> {
         match self {
-            Self::Loop(view) => view.detail_line(),
+            Self::Loop(view) => view.detail_line(describe),
             Self::SettingUp(_) => None,
         }
     }
 
     #[must_use]
-    pub fn line_without_elapsed_time(&self) -> String {
+    pub fn line_without_elapsed_time(&self, describe: DescribeRemedy<'_>) -> String {
         match self {
-            Self::Loop(view) => view.line_without_elapsed_time(),
+            Self::Loop(view) => view.line_without_elapsed_time(describe),
             Self::SettingUp(_) => self.to_line(UnixMillis(0)),
         }
     }

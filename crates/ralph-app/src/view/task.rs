@@ -102,8 +102,7 @@ impl TaskView {
             line("assignee", assignee);
         }
         if self.row.approval == Approval::Pending {
-            let command = format!("ralph task approve {}", task.id);
-            line("approval", &format!("pending: an agent wrote its checks ({command})"));
+            line("approval", "pending: an agent wrote its checks, and a person must approve them");
         }
         line("created", &format_timestamp(*created_at));
         line("changed", &format_timestamp(*updated_at));

@@ -15,7 +15,7 @@ use super::services::WorkServices;
 use super::shared_budget::SharedBudget;
 use super::stuck_tasks::find_stuck_tasks;
 use super::task_runner::{EndedTask, TaskEnd, TaskRunner};
-use crate::error::AppResult;
+use crate::error::{AppError, AppResult};
 use ralph_engine::lock::RunOwner;
 use ralph_engine::run_driver::{Clock, SignalRequest, SignalStream, suspend_channel};
 use ralph_process::Keeper;
@@ -219,7 +219,9 @@ impl Worker {
         };
         let open =
             self.assignment.named_tasks.iter().filter(|task| !self.task_ends.get(*task).is_some_and(is_final_end));
-        for EndedTask { task_id, end } in find_stuck_tasks(open, &self.assignment.named_tasks, &heads, &leases) {
+        let describe = |error: &AppError| self.services.describe_error(error);
+        let stuck = find_stuck_tasks(open, &self.assignment.named_tasks, &heads, &leases, &describe);
+        for EndedTask { task_id, end } in stuck {
             if let TaskEnd::Deferred { reason } | TaskEnd::Finished { reason, .. } = &end {
                 self.services.report_event(&TaskEvent::Deferred { task: &task_id, reason });
             }

@@ -1,19 +1,22 @@
 //! Hints that tell the user how to fix an error: commands, flags and paths.
+mod agent;
 mod control;
+mod doctor;
 mod task;
+mod worktree;
 
 use std::io;
 use std::path::Path;
 
-use ralph_agents::install::InstallError;
+use ralph_agents::install::{InstallError, InstallWarning, host_installers};
 use ralph_app::advice::Advice;
 use ralph_app::error::{AppError, ErrorOrigin};
 use ralph_app::trust::TrustError;
+use ralph_app::view::LoopRemedy;
 use ralph_engine::lock::LockError;
 use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
 use ralph_engine::session_driver::{LoopFileError, LoopStoreError};
-use ralph_engine::worktree::WorktreeError;
 use ralph_store::{DamagedCopy, DatabaseProblem, StoreError};
 use ralph_util::private_files::ForeignPathError;
 
@@ -24,7 +27,8 @@ pub(crate) fn for_error(error: &AppError) -> Vec<String> {
 }
 
 /// Returns the advice of a use case as a hint.
-fn for_advice(advice: &Advice) -> String {
+#[expect(clippy::too_many_lines, reason = "a table: one arm for each piece of advice")]
+pub(crate) fn for_advice(advice: &Advice) -> String {
     let text = match advice {
         Advice::Text(text) => return text.clone(),
         Advice::NameAgentProgram => "set it with --agent-cmd PATH, or as `cli:` of the agent in the configuration",
@@ -33,6 +37,18 @@ fn for_advice(advice: &Advice) -> String {
         }
         Advice::RestoreAgentProgram => "restore the program at its old path, or start a new run with `ralph run`",
         Advice::ChooseOtherAgent => "rename the folder, or choose another agent with --agent",
+        Advice::InstallAgent(method) => return agent::for_install_method(*method),
+        Advice::InstallJudge(method) => {
+            return format!(
+                "{}; or choose another judge: verification.judge.agent",
+                agent::for_install_method(*method)
+            );
+        }
+        Advice::FixAgent(remedy) => return agent::for_remedy(remedy),
+        Advice::PassModelAsArgument => {
+            "ralph does not know the program's model option: remove the model, and pass the option with --agent-arg or \
+             with `args:` of the agent"
+        }
         Advice::RunInParallel => "runs that were all started with --parallel work side by side, in the same files",
         Advice::StartNewRun => "start a new run with `ralph run`",
         Advice::RestorePromptFile => "restore it, or start a new run with `ralph run`",
@@ -77,6 +93,10 @@ fn for_advice(advice: &Advice) -> String {
         Advice::DistrustRecordedRuns => {
             "if they are yours, take them over with `ralph trust --state`; otherwise move that folder away"
         }
+        Advice::ImportTasks => "use `ralph task import` for files with several tasks",
+        Advice::EditExistingTask { task } => return format!("change it with `ralph task edit {task}`"),
+        Advice::NameKnownTask => "name a task of this file or of the project; `ralph task list` lists them",
+        Advice::Doctor(advice) => return doctor::for_doctor_advice(advice),
         Advice::Control(advice) => return control::for_control_advice(advice),
         Advice::Task(advice) => return task::for_task_advice(advice),
     };
@@ -92,8 +112,7 @@ fn for_origin(origin: &ErrorOrigin) -> Vec<String> {
         ErrorOrigin::Store(error) => for_store_error(error),
         ErrorOrigin::Engine(error) => for_engine_error(error).into_iter().collect(),
         ErrorOrigin::Lock(error) => vec![for_lock_error(error)],
-        ErrorOrigin::Worktree(WorktreeError::Folder { path, source }) => vec![unusable_path_hint(path, source)],
-        ErrorOrigin::Worktree(error) => error.hint().into_iter().collect(),
+        ErrorOrigin::Worktree(error) => worktree::for_worktree_error(error).into_iter().collect(),
         ErrorOrigin::SessionLoop(error) => vec![for_loop_store_error(error)],
     }
 }
@@ -129,7 +148,7 @@ fn for_install_error(error: &InstallError) -> String {
     match error {
         InstallError::UnknownHost { suggestion: Some(near), .. } => format!("did you mean {near}?"),
         InstallError::UnknownHost { suggestion: None, .. } => {
-            "hosts are claude, codex, gemini, qwen, copilot and opencode".to_owned()
+            format!("hosts are {}", join_with_and(&host_installers().map(|host| host.name).collect::<Vec<_>>()))
         }
         InstallError::NoHome { variable } => format!("set {variable}"),
         InstallError::MalformedSettings { .. } => {
@@ -155,6 +174,30 @@ fn for_install_error(error: &InstallError) -> String {
             )
         }
         InstallError::NewerRecord { .. } => "nothing was changed; update ralph".to_owned(),
+    }
+}
+
+/// Returns an install warning with its remedy.
+pub(crate) fn for_install_warning(warning: &InstallWarning) -> String {
+    match warning {
+        InstallWarning::Text(text) => text.clone(),
+        InstallWarning::InstalledTwice { host } => format!("{warning}: {}", doctor::duplicate_hooks_hint(host)),
+    }
+}
+
+/// Returns the command that lets a loop continue.
+pub(crate) fn for_loop_remedy(remedy: &LoopRemedy) -> String {
+    match remedy {
+        LoopRemedy::ResumeRun { run } => format!("ralph resume {run}"),
+        LoopRemedy::StartWorker => "ralph work resumes it".to_owned(),
+    }
+}
+
+fn join_with_and(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

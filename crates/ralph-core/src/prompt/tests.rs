@@ -30,7 +30,7 @@ fn render_with_notes(text: &str) -> String {
 #[test]
 fn a_prompt_names_the_notes_and_quotes_their_content() {
     let prompt = render_with_notes("The parser is in src/p.rs.\nTried: regex, too slow.\n");
-    assert!(prompt.contains("belongs into `.ralph/notes/r1.md`, also named by $NOTES_FILE"), "{prompt}");
+    assert!(prompt.contains("to `.ralph/notes/r1.md`, whose path is also in $NOTES_FILE"), "{prompt}");
     assert!(prompt.contains("```\nThe parser is in src/p.rs.\nTried: regex, too slow.\n```\n"), "{prompt}");
     assert!(prompt.starts_with("Fix it.\n\n## Completion"), "the task comes first");
 }
@@ -39,7 +39,9 @@ fn a_prompt_names_the_notes_and_quotes_their_content() {
 #[test]
 fn empty_notes_are_named_but_not_quoted() {
     for empty in ["", " \n\t\n"] {
-        assert!(render_with_notes(empty).contains("## Notes") && !render_with_notes(empty).contains("noted there"));
+        assert!(
+            render_with_notes(empty).contains("## Notes") && !render_with_notes(empty).contains("Notes of earlier")
+        );
     }
 }
 

@@ -66,6 +66,15 @@ pub enum GitError {
     CreateFolder { path: PathBuf, source: io::Error },
 }
 
+impl GitError {
+    /// Returns whether git failed because the index is locked. git exits with 128 after any fatal error, so only the
+    /// message tells: it contains the name of the lock file in every language.
+    #[must_use]
+    pub fn is_index_locked(&self) -> bool {
+        matches!(self, Self::Failed { stderr, .. } if stderr.contains("index.lock"))
+    }
+}
+
 /// Runs git in a folder and returns its stdout.
 pub fn run_git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();

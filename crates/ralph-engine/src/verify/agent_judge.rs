@@ -148,7 +148,10 @@ impl JobListener for JudgeOutputReader {
 /// Returns the final message of a judge that succeeded, else the reason of its failure.
 fn final_text(attempt: AttemptSummary, ending: &CheckEnding, agent: &AgentJudge) -> Result<String, String> {
     match ending {
-        CheckEnding::NotStarted { why } => Err(format!("{why}; {}", agent.adapter.profile().install_hint)),
+        CheckEnding::NotStarted { why } => Err(match agent.adapter.profile().install.command() {
+            Some(command) => format!("{why}; install it with `{command}`"),
+            None => why.clone(),
+        }),
         CheckEnding::TimedOut => Err("it timed out and was killed".to_owned()),
         CheckEnding::Signalled { .. } | CheckEnding::Exited { .. } => match attempt.error {
             Some(error) => Err(error.message),

@@ -1,4 +1,4 @@
-//! Errors of task work trees, with hints for the user.
+//! Errors of task work trees.
 use std::io;
 use std::path::PathBuf;
 
@@ -70,91 +70,5 @@ impl WorktreeError {
             return files;
         }
         &[]
-    }
-
-    /// Returns a hint for the user, if there is one.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::Git(GitError::Failed { stderr, .. }) if stderr.contains("index.lock") => {
-                "another git process may be running; if not, a killed one left the lock: remove it and try again"
-                    .to_owned()
-            }
-            Self::Git(_) | Self::Folder { .. } | Self::VerifiedTreeMissing { .. } | Self::TooMuchUncommitted => {
-                return None;
-            }
-            Self::NoCommitYet => "make a first commit: git commit --allow-empty -m start".to_owned(),
-            Self::BranchTaken { branch } => {
-                format!("if you do not need it, rename or delete it: git branch -m {branch} old/{branch}")
-            }
-            Self::OtherProject { .. } | Self::OtherRepository { .. } => {
-                "a branch or work tree belongs to one project: give the task another id".to_owned()
-            }
-            Self::PathOccupied { path, .. } => {
-                format!("check its contents, then move it away: mv {0} {0}.away", path.display())
-            }
-            Self::DependencyConflict { dependency: name, .. } => {
-                format!("nothing was changed; resolve the conflict by landing {name} first: ralph land {name}")
-            }
-            Self::NoWorktree { name } | Self::NothingAccepted { name } | Self::CannotRemove { name, .. } => {
-                format!("`ralph task show {name}` shows its history")
-            }
-            Self::SetupFailed { log, .. } => {
-                format!("see {}; pipeline.setup defines the commands", log.display())
-            }
-            Self::NoSnapshot { name, .. } => format!("`ralph rewind {name}` lists them"),
-            Self::BranchMoved { .. }
-            | Self::DetachedHead
-            | Self::OperationInProgress { .. }
-            | Self::MergeConflict { .. }
-            | Self::WouldOverwrite { .. }
-            | Self::BranchMovedMeanwhile { .. }
-            | Self::BranchCheckedOut { .. } => self.branch_hint(),
-            Self::NoRunSnapshot { .. } | Self::NoEndSnapshot { .. } | Self::FilesChangedSince { .. } => self.run_hint(),
-        })
-    }
-
-    /// Returns the hint for errors about the user's branch or files.
-    fn branch_hint(&self) -> String {
-        if let Self::BranchMoved { branch, expected, .. } = self {
-            return format!(
-                "merge those commits yourself (git merge {branch}), or reset the branch: git branch -f {branch} \
-                 {expected}"
-            );
-        }
-        if let Self::OperationInProgress { operation } = self {
-            return format!("finish it, or abort it: git {operation} --abort");
-        }
-        if let Self::MergeConflict { name, onto, .. } = self {
-            return format!(
-                "nothing was changed; merge by hand (git merge ralph/{name}), or let an agent do it: ralph task edit \
-                 {name} --status todo; ralph guide {name} 'merge {onto} and resolve the conflict'; ralph work {name}"
-            );
-        }
-        if let Self::BranchCheckedOut { path, .. } = self {
-            return format!("ralph does not move a checked out branch: git -C {} switch --detach", path.display());
-        }
-        if let Self::DetachedHead = self {
-            return "switch to the branch that should get the work: git switch BRANCH".to_owned();
-        }
-        if let Self::WouldOverwrite { .. } = self {
-            return "nothing was changed; commit these files, stash them (git stash -u), or move them away".to_owned();
-        }
-        "try again".to_owned()
-    }
-
-    /// Returns the hint for errors about the snapshots of a run.
-    fn run_hint(&self) -> String {
-        if let Self::NoEndSnapshot { run } = self {
-            return format!(
-                "finish it (ralph resume {run}), or check its changes (ralph diff {run}) and restore files with git"
-            );
-        }
-        if let Self::FilesChangedSince { .. } = self {
-            return "nothing was changed; `ralph diff` shows what the run changed in them".to_owned();
-        }
-        "ralph takes snapshots of runs with checks or with a work tree if less than 64 MB is uncommitted, and keeps those of \
-         the newest 50 runs"
-            .to_owned()
     }
 }

@@ -1,6 +1,7 @@
 //! Resolves the agent that a run uses: its adapter and its settings.
 use std::path::Path;
 
+use crate::advice::Advice;
 use crate::config::error::{ConfigError, ValueError};
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::{Setting, SettingOrigin};
@@ -58,8 +59,8 @@ impl Settings {
             let able = agent::AGENTS.iter().filter(|agent| agent.build_one_shot(&LaunchRequest::default()).is_some());
             let able: Vec<&str> = able.map(|agent| agent.name()).collect();
             let mut error = refused(format!("the agent {name} cannot judge: it cannot run without its tools"));
-            error.hint =
-                Some(format!("choose one of {}, or an entry of `agents` with one of these types", able.join(", ")));
+            let hint = format!("choose one of {}, or an entry of `agents` with one of these types", able.join(", "));
+            error.hint = Some(hint.into());
             return Err(error);
         }
         match &chosen.overrides.response_filter {
@@ -197,9 +198,7 @@ fn ensure_model_supported(adapter: &'static dyn Agent, model: &Setting<Option<St
     match model.value.as_deref() {
         Some(name) if !adapter.output_format().is_conversation() && start(Some(name)) == start(None) => {
             let message = format!("an agent of type {} takes no model ({name:?})", adapter.name());
-            let hint = "ralph does not know the program's model option: remove the model, and pass the option with \
-                        --agent-arg or with `args:` of the agent";
-            Err(ValueError::new(message).with_hint(hint).at_place(model.origin.to_string()))
+            Err(ValueError::new(message).with_hint(Advice::PassModelAsArgument).at_place(model.origin.to_string()))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! Changed presets, custom agents, and their models and commands.
 use super::*;
+use crate::advice::Advice;
 
 // spec: A2, G2
 #[test]
@@ -30,7 +31,7 @@ fn an_agent_is_a_changed_preset_or_a_custom_one_which_needs_a_type() {
     let unknown = settings_from_yaml("\nagent: cloude\nagents: {mine: {type: text}}").unwrap();
     let error = unknown.chosen_agent(&PathBuf::from("/")).err().unwrap();
     assert_eq!(
-        (error.to_string().as_str(), error.hint.as_deref()),
+        (error.to_string().as_str(), error.hint.as_ref().and_then(Advice::text)),
         ("config.yaml:2: there is no agent named \"cloude\"", Some("did you mean claude?"))
     );
 }
@@ -57,7 +58,7 @@ fn a_model_for_an_agent_without_model_support_is_refused_at_its_place() {
     let error = |settings: &Settings| settings.chosen_agent(&PathBuf::from("/")).err().unwrap();
     let general = settings_from_yaml("agent: mine\nmodel: opus\nagents: {mine: {type: text, cli: x}}").unwrap();
     assert_eq!(error(&general).to_string(), "config.yaml:2: an agent of type text takes no model (\"opus\")");
-    assert!(error(&general).hint.unwrap().contains("--agent-arg"));
+    assert_eq!(error(&general).hint, Some(Advice::PassModelAsArgument));
     let mut own = settings_from_yaml("agent: mine\nagents: {mine: {type: text, cli: x, model: small}}").unwrap();
     assert_eq!(error(&own).place, "config.yaml:2");
     with_variables(&mut own, &[("RALPH_MODEL", "large")]).unwrap();

@@ -70,13 +70,15 @@ fn plain_http_is_allowed_only_for_this_machine() {
 fn a_key_in_place_of_its_variable_name_is_refused_and_not_repeated() {
     let error = settings_with_judge("api: openai, key_env: sk-proj-abcdefgh").err().unwrap();
     assert!(error.message.contains("not a valid variable name"), "{error}");
-    assert!(!format!("{error:?}").contains("abcdefgh") && error.hint.unwrap().contains("JUDGE_API_KEY"));
+    assert!(
+        !format!("{error:?}").contains("abcdefgh") && error.hint.unwrap().text().unwrap().contains("JUDGE_API_KEY")
+    );
     for alone in ["url: 'https://a.example/'", "key_env: MINE"] {
         let error = settings_with_judge(alone).err().unwrap();
         assert!(error.message.contains("it requires verification.judge.api"), "{error}");
     }
     let error = settings_with_judge("api: anthropics").err().unwrap();
-    assert!(error.hint.unwrap().contains("anthropic"), "{}", error.message);
+    assert!(error.hint.unwrap().text().unwrap().contains("anthropic"), "{}", error.message);
 }
 
 // spec: V3, X6

@@ -9,6 +9,7 @@ mod key_consistency;
 mod layers;
 mod values;
 
+use crate::advice::Advice;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,7 +50,7 @@ fn with_variables(settings: &mut Settings, variables: &[(&str, &str)]) -> Result
 #[track_caller]
 fn assert_refused(settings: Result<Settings, ConfigError>, message: &str, hint: &str) {
     let error = settings.err().unwrap_or_else(|| panic!("accepted, but expected: {message}"));
-    assert_eq!((error.to_string().as_str(), error.hint.as_deref().unwrap_or("")), (message, hint));
+    assert_eq!((error.to_string().as_str(), error.hint.as_ref().and_then(Advice::text).unwrap_or("")), (message, hint));
 }
 
 fn chosen_agent(settings: &Settings) -> ChosenAgent {

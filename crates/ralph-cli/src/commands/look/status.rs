@@ -4,6 +4,7 @@ use clap::Args;
 use crate::commands::look::status_watch;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
+use crate::hints;
 use ralph_app::control::ActiveWorkReader;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
@@ -53,7 +54,7 @@ pub fn format_loop_list(loops: &[ActiveWork]) -> String {
     let mut text = String::from("Active Ralph Loops:\n");
     for view in loops {
         text.push_str(&format!("  {}\n", view.to_line(now)));
-        if let Some(detail) = view.detail_line() {
+        if let Some(detail) = view.detail_line(&hints::for_loop_remedy) {
             text.push_str(&format!("    {detail}\n"));
         }
     }

@@ -10,6 +10,7 @@ use rustix::termios::tcgetwinsize;
 use crate::commands::look::status::format_loop_list;
 use crate::commands::out;
 use crate::error::CommandError;
+use crate::hints;
 use ralph_app::control::ActiveWorkReader;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
@@ -105,7 +106,7 @@ impl LoopChangeTracker {
     /// Returns one line for each loop that has changed or ended.
     fn changed_lines(&mut self, loops: &[ActiveWork], json: bool) -> Vec<String> {
         let line_of = |view: &ActiveWork| {
-            if json { view.to_json().to_string() } else { view.line_without_elapsed_time() }
+            if json { view.to_json().to_string() } else { view.line_without_elapsed_time(&hints::for_loop_remedy) }
         };
         let now: BTreeMap<String, String> = loops.iter().map(|view| (view.id().to_owned(), line_of(view))).collect();
         let ended = self.printed_lines.iter().filter(|(id, _)| !now.contains_key(*id)).map(|(id, last)| {

@@ -24,8 +24,7 @@ pub struct DetectArgs {
     /// Text inside <promise>…</promise>
     #[arg(long, required_unless_present = "batch")]
     promise: Option<String>,
-    /// Format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose or acp
-    #[arg(long, default_value = "text", value_parser = completion_values::format_parser(), hide_possible_values = true)]
+    #[arg(long, help = format_help(), default_value = "text", value_parser = completion_values::format_parser(), hide_possible_values = true)]
     format: OutputFormat,
     /// File with the agent's prompt; an echo of the prompt is not a claim
     #[arg(long, value_name = "FILE")]
@@ -38,6 +37,15 @@ pub struct DetectArgs {
     /// Reads JSON lines {id, format, promise, output, prompt?} and prints {id, claimed, contradiction, why}
     #[arg(long, conflicts_with_all = ["promise", "prompt_file"])]
     batch: bool,
+}
+
+/// Returns the help of `--format`, with all formats.
+fn format_help() -> String {
+    let names: Vec<&str> = OutputFormat::ALL.iter().map(|format| format.name()).collect();
+    match names.split_last() {
+        Some((last, first)) => format!("Format of the output: {} or {last}", first.join(", ")),
+        None => "Format of the output".to_owned(),
+    }
 }
 
 /// How claims are detected; shared with `ralph run`.

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use clap::Args;
 use ralph_core::outcome::exit_code;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::args::value_parsers::parse_duration;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::commands::run::execute::with_keeper;
 use crate::error::CommandError;
+use crate::hints;
 use crate::report::{ColorMode, TextStyle};
 use ralph_agents::Agent;
 use ralph_app::agents::find_supported_agent;
-use ralph_app::doctor::{DiagnosisRequest, DoctorFinding, DoctorReport, FindingStatus, diagnose};
+use ralph_app::doctor::{AgentHealth, DiagnosisRequest, DoctorFinding, DoctorReport, FindingStatus, diagnose};
 use ralph_engine::project::Project;
 
 /// Checks that agents and this machine are ready
@@ -56,8 +57,20 @@ pub fn run(args: &DoctorArgs) -> Result<u8, CommandError> {
 }
 
 fn print_json(report: &DoctorReport) {
-    let whole = json!({ "status": report.overall_status(), "agents": report.agents, "checks": report.checks });
+    let checks: Vec<Value> = report.checks.iter().map(finding_json).collect();
+    let agents: Vec<Value> = report.agents.iter().map(agent_json).collect();
+    let whole = json!({ "status": report.overall_status(), "agents": agents, "checks": checks });
     out::print_line(&whole.to_string());
+}
+
+fn agent_json(agent: &AgentHealth) -> Value {
+    let findings: Vec<Value> = agent.findings.iter().map(finding_json).collect();
+    json!({ "name": agent.name, "path": agent.path, "version": agent.version, "findings": findings })
+}
+
+fn finding_json(finding: &DoctorFinding) -> Value {
+    let hint = finding.advice.as_ref().map(hints::for_advice);
+    json!({ "name": finding.name, "status": finding.status, "what": finding.message, "hint": hint })
 }
 
 fn print_report(report: &DoctorReport) {
@@ -85,8 +98,8 @@ fn print_finding(colors: ColorMode, finding: &DoctorFinding) {
         FindingStatus::Bad => TextStyle::Bad,
     };
     let mark = colors.style_text(style, &format!("{:<8}", finding.status.name()));
-    out::print_message(&format!("  {mark} {:<11}  {}", finding.name, finding.what));
-    if let Some(hint) = &finding.hint {
+    out::print_message(&format!("  {mark} {:<11}  {}", finding.name, finding.message));
+    if let Some(hint) = finding.advice.as_ref().map(hints::for_advice) {
         out::print_message(&format!("  {:<8} {:<11}  {hint}", "", ""));
     }
 }

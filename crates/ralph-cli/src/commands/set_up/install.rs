@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::commands::out;
 use crate::error::CommandError;
+use crate::hints;
 use ralph_agents::install::{
-    self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallScope, find_host_installer,
+    self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallScope, find_host_installer, host_installers,
 };
 use ralph_app::install::{InstallMode, InstallReport, InstallRequest, install_ralph, uninstall_ralph};
 use ralph_engine::project::Project;
@@ -89,9 +90,11 @@ impl InstallTargetArgs {
 
     fn install_scope(&self, host: &HostInstaller) -> Result<InstallScope, CommandError> {
         match &self.plugin {
-            Some(_) if host.name != "claude" => {
+            Some(_) if !host.supports_plugin => {
+                let able = host_installers().filter(|host| host.supports_plugin).map(|host| host.name);
+                let able = able.collect::<Vec<_>>().join(", ");
                 Err(CommandError::usage_error(format!("{} does not support --plugin", host.name))
-                    .with_hint("omit --plugin; only claude supports it"))
+                    .with_hint(format!("omit --plugin; it is supported by {able}")))
             }
             Some(folder) => std::path::absolute(folder).map(InstallScope::Plugin).map_err(CommandError::usage_error),
             None if self.project => Ok(InstallScope::Project(Project::find_here()?.root)),
@@ -110,8 +113,9 @@ impl InstallTargetArgs {
     fn print_json(&self, report: &InstallReport) {
         let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
         let files: Vec<_> = report.changes.file_reports().iter().map(file).collect();
+        let warnings: Vec<String> = report.warnings.iter().map(hints::for_install_warning).collect();
         let whole = json!({ "host": report.host.name, "scope": report.scope.name(), "folder": report.settings_folder,
-            "dry_run": self.dry_run, "files": files, "advice": report.advice, "warnings": report.warnings });
+            "dry_run": self.dry_run, "files": files, "advice": report.advice, "warnings": warnings });
         out::print_line(&whole.to_string());
     }
 
@@ -135,7 +139,8 @@ impl InstallTargetArgs {
         if let Some(advice) = &installed.advice {
             out::print_message(&format!("\nNote: {advice}."));
         }
-        installed.warnings.iter().for_each(|warning| out::print_message(&format!("\nWarning: {warning}.")));
+        let warnings = installed.warnings.iter().map(hints::for_install_warning);
+        warnings.for_each(|warning| out::print_message(&format!("\nWarning: {warning}.")));
     }
 }
 

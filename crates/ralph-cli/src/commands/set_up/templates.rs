@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::commands::out;
 use crate::error::CommandError;
+use crate::hints;
 use ralph_app::config::{ConfigError, ConfiguredCheck, KnownTemplate, TemplateLibrary};
 use ralph_app::plan::select_templates;
 use ralph_engine::project::Project;
@@ -103,6 +104,6 @@ pub fn parse_check_template(templates: &TemplateLibrary, written: &str) -> Resul
     }
     templates.instantiate_check(name, &with).map_err(|error: ConfigError| {
         let failure = CommandError::usage_error(error.message);
-        error.hint.into_iter().fold(failure, CommandError::with_hint)
+        error.hint.iter().map(hints::for_advice).fold(failure, CommandError::with_hint)
     })
 }

@@ -200,7 +200,7 @@ fn a_placeholder_for_a_secret_is_never_started_as_a_command() {
         fs::remove_file(&marks).unwrap();
         let unset = project.ralph(["verify"]).with(remove_secret_variable).output().expect(1);
         let why = refused.unwrap_or("uses the value of CANARY_TOKEN");
-        assert!(unset.stderr.contains(why) && unset.stderr.contains("it was not started"), "{}", unset.stderr);
+        assert!(unset.stderr.contains(why) && unset.stderr.contains("the check was not started"), "{}", unset.stderr);
         assert!(!marks.exists(), "a masked command ran");
         match refused {
             None => {

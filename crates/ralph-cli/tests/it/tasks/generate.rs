@@ -80,7 +80,7 @@ fn mistakes_go_back_to_the_agent_and_a_valid_file_is_imported_completely() {
     let run = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!((&run["kind"], &run["outcome"]), (&json!("generate"), &json!("completed")));
     let verified = project.ralph(["verify"]).output().expect(1);
-    assert!(verified.stderr.contains("its check was their import, which cannot be repeated"), "{}", verified.stderr);
+    assert!(verified.stderr.contains("its only check was the import of these tasks"), "{}", verified.stderr);
 }
 
 // spec: T8
@@ -122,7 +122,7 @@ fn tasks_of_several_answers_are_printed_as_json_and_duplicate_ids_go_back() {
 fn a_dry_run_prints_the_prompt_and_bad_specs_are_refused() {
     let project = with_spec();
     let dry = generate(&project, "").args(["--dry-run"]).output().expect(0);
-    assert!(dry.stdout.starts_with("# Make tasks of the spec auth\n"), "{}", dry.stdout);
+    assert!(dry.stdout.starts_with("# Create tasks from the spec auth\n"), "{}", dry.stdout);
     project.write("empty.md", "\n \n");
     project.write("«».md", "words");
     let cases =
@@ -313,10 +313,10 @@ fn an_agent_can_neither_set_the_status_of_a_task_nor_delete_it() {
     }
     project.write("done.yaml", "- {id: T-3, title: x, status: done}\n");
     let refused = [
-        ("edit T-2 --status done", "task T-2: an agent cannot say that it is done"),
-        ("edit T-2 --title x --status qa", "task T-2: an agent cannot say that it is qa"),
-        ("import done.yaml", "task T-3: an agent cannot say that it is done"),
-        ("import done.yaml --dry-run", "task T-3: an agent cannot say that it is done"),
+        ("edit T-2 --status done", "task T-2: an agent cannot set its status to done"),
+        ("edit T-2 --title x --status qa", "task T-2: an agent cannot set its status to qa"),
+        ("import done.yaml", "task T-3: an agent cannot set its status to done"),
+        ("import done.yaml --dry-run", "task T-3: an agent cannot set its status to done"),
         ("delete T-2", "an agent cannot delete tasks"),
     ];
     for (args, words) in refused {

@@ -40,13 +40,13 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         "      template: pytest-coverage\n      with:\n        paths: [a]\n        min: most\n",
         "12:14",
         "with.min: \"most\" is not a whole number between 0 and 100",
-        "`ralph templates pytest-coverage` shows its parameters",
+        "the parameters of pytest-coverage are ",
     ),
     (
         "      template: http-health\n      with:\n        url: ['http://a', 'http://b']\n",
         "11:14",
         "with.url: expected one value, not a list",
-        "`ralph templates http-health` shows its parameters",
+        "the parameters of http-health are ",
     ),
     (
         "      comand: make test\n",

@@ -210,7 +210,7 @@ fn a_judging_role_sends_the_work_back_and_the_next_coder_gets_the_reason() {
     let steps = "prompt prompt-1\nwrite fixed yes\ntext Done.\\n\\n{promise}\n";
     scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
     let prompt = std::fs::read_to_string(project.root().join("prompt-1")).unwrap();
-    assert!(prompt.contains("Whoever looked at it said: no tests for bad passwords"), "{prompt}");
+    assert!(prompt.contains("The reason: no tests for bad passwords"), "{prompt}");
     let passed = scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
     assert!(passed.stdout.contains("unverified"), "{}", passed.stdout);
     assert_eq!(shown(&project)["status"], "testing");

@@ -185,7 +185,7 @@ fn a_reviewer_sends_the_work_back_and_the_coder_gets_the_reason() {
     let back = answer.events_named("task.next").into_iter().find(|event| event["how"] == "sent_back").unwrap();
     assert_eq!((&back["ended"], &back["stage"]), (&json!("reviewer"), &json!("coder")));
     let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
-    assert!(prompt.contains("Whoever looked at it said: there is no test for T-1\n"), "{prompt}");
+    assert!(prompt.contains("The reason: there is no test for T-1\n"), "{prompt}");
     assert!(prompt.contains("**coder** was accepted and said:\n\n> Built T-1."), "{prompt}");
     let qa = fs::read_to_string(project.outside("marks/prompt-T-1-qa")).unwrap();
     assert!(qa.contains("**tester** was accepted and said:\n\n> 4 tests passed."), "{qa}");

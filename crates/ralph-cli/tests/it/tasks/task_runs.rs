@@ -228,6 +228,23 @@ fn an_exhausted_stage_returns_the_task_and_a_blocked_one_blocks_it() {
     assert_eq!(shown(&project)["status"], "blocked");
 }
 
+// spec: P5
+// finding: N32
+#[test]
+fn a_failed_stage_is_recorded_with_its_task_and_the_last_rejection() {
+    let project = checked();
+    let agent = "text Everything works.\\n\\n{promise}\n---\ntext It still works.\\n\\n{promise}\n";
+    scripted(&project, "coder", "AUTH_DONE", agent).args(["--max-iterations", "2"]).output().expect(3);
+    let failure = shown(&project)["metadata"]["ralph_failure"].clone();
+    assert_eq!((&failure["stage"], &failure["iterations_used"]), (&json!("coder"), &json!(2)), "{failure}");
+    assert!(failure["last_output"].as_str().unwrap().starts_with("It still works."), "{failure}");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Max iterations reached. Last verification: `test -e fixed`: "), "{reason}");
+    stage(&project, "coder", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    let failure = shown(&project)["metadata"]["ralph_failure"].clone();
+    assert_eq!(failure["reason"], "Max iterations reached without completion promise");
+}
+
 // spec: T6
 #[test]
 fn a_task_without_criteria_runs_with_a_warning_or_is_refused() {

@@ -428,3 +428,20 @@ fn the_project_s_checks_apply_to_a_stage_without_criteria_in_the_task() {
     let shown = project.ralph(["task", "show", "T-2"]).output().expect(0).stdout;
     assert!(shown.contains("external: test -e proven"), "{shown}");
 }
+
+// spec: T10
+// finding: N22
+#[test]
+fn the_specification_of_a_task_is_in_the_prompt_of_its_stage() {
+    let project = checked();
+    std::fs::create_dir_all(project.root().join("specs")).unwrap();
+    project.write("specs/auth.md", "Passwords are hashed with argon2.\n");
+    let shown = project.outside("prompt");
+    let agent = format!("cat > '{}'; echo working", shown.display());
+    let call = ["task", "run", "T-1", "--role", "coder", "--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
+    let call = project.ralph(call).args([format!("--agent-arg={agent}")]).args(["--max-iterations", "1"]);
+    call.output().expect(3);
+    let prompt = std::fs::read_to_string(shown).unwrap();
+    assert!(prompt.contains("This is `specs/auth.md`"), "{prompt}");
+    assert!(prompt.contains("Passwords are hashed with argon2."), "{prompt}");
+}

@@ -33,6 +33,36 @@ pub fn is_inside_agent_session(is_set: impl Fn(&str) -> bool) -> bool {
     SESSION_SHELL_VARIABLES.iter().any(|name| is_set(name))
 }
 
+/// A variable of [`SESSION_SHELL_VARIABLES`], or the one beside it that has the id of the session.
+struct SessionMark {
+    host: &'static str,
+    variable: &'static str,
+    has_session_id: bool,
+}
+
+const SESSION_MARKS: &[SessionMark] = &[
+    SessionMark { host: "claude", variable: "CLAUDE_CODE_SESSION_ID", has_session_id: true },
+    SessionMark { host: "codex", variable: "CODEX_THREAD_ID", has_session_id: true },
+    SessionMark { host: "copilot", variable: "COPILOT_AGENT_SESSION_ID", has_session_id: true },
+    SessionMark { host: "gemini", variable: "GEMINI_CLI", has_session_id: false },
+    SessionMark { host: "opencode", variable: "OPENCODE", has_session_id: false },
+    SessionMark { host: "qwen", variable: "QWEN_CODE", has_session_id: false },
+];
+
+/// Returns whether a process with these variables was started by the agent of this session. A program that does not
+/// pass on the id of the session is recognized by its own variable alone.
+#[must_use]
+pub fn belongs_to_session(
+    host: Option<&str>,
+    session_id: &str,
+    variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+) -> bool {
+    SESSION_MARKS.iter().filter(|mark| host.is_none_or(|host| host == mark.host)).any(|mark| {
+        variable(mark.variable)
+            .is_some_and(|value| !mark.has_session_id || value.as_encoded_bytes() == session_id.as_bytes())
+    })
+}
+
 /// The input for one start of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LaunchRequest<'a> {
@@ -125,5 +155,21 @@ impl AgentInvocation {
         self.env.extend(env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
         self.env.extend_from_slice(request.env);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::belongs_to_session;
+
+    // finding: N17
+    #[test]
+    fn a_process_belongs_to_a_session_by_its_id_or_by_a_program_that_passes_no_id_on() {
+        let with = |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.into());
+        assert!(belongs_to_session(Some("claude"), "s1", with("CLAUDE_CODE_SESSION_ID", "s1")));
+        assert!(!belongs_to_session(Some("claude"), "s1", with("CLAUDE_CODE_SESSION_ID", "s2")));
+        assert!(!belongs_to_session(Some("claude"), "s1", with("OPENCODE", "1")));
+        assert!(belongs_to_session(Some("opencode"), "s1", with("OPENCODE", "1")));
+        assert!(belongs_to_session(None, "s1", with("CODEX_THREAD_ID", "s1")));
     }
 }

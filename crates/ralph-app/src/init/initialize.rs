@@ -12,7 +12,7 @@ use crate::advice::Advice;
 use crate::config::{ConfigSource, Settings};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::run::find_enclosing_run;
+use crate::run::find_calling_agent;
 use crate::trust::{approve_commands, is_approved};
 
 /// The result of preparing a project.
@@ -54,7 +54,7 @@ pub fn initialize_project(project: &Project, agent: Option<&str>, person: &dyn I
 fn approve_new_config(project: &Project, settings: &Settings, files: &[InitFileResult]) -> AppResult<()> {
     let is_new_config =
         files.iter().any(|file| file.outcome == InitFileOutcome::Created && file.path.ends_with("config.yaml"));
-    if !is_new_config || find_enclosing_run(project).is_some() {
+    if !is_new_config || find_calling_agent(project).is_some() {
         return Ok(());
     }
     approve_commands(project, settings).map_err(|error| error.with_advice(Advice::ApproveWrittenCommands))

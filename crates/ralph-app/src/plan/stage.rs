@@ -1,12 +1,15 @@
 //! Plans a stage of a task from the task and the settings, before anything starts.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::pipeline::StageReport;
 use ralph_core::policy::{ContextMode, Policy, RejectTagUse};
 use ralph_core::task::{
-    Approval, ProjectChecks, ResolvedStage, Role, RoleRules, StagePrompt, Task, completion_terms, resolve_stage,
+    Approval, ProjectChecks, ResolvedStage, Role, RoleRules, Specification, StagePrompt, Task, completion_terms,
+    resolve_stage,
 };
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunContext, RunPlan, RunSpec, TaskStage};
@@ -21,6 +24,9 @@ use crate::config::{Settings, SettingsPart};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
 use crate::trust::{CriteriaOrigin, ensure_approved_with};
+
+/// A longer specification is cut: the prompt names its file.
+const MAX_SPEC_BYTES: u64 = 64 * 1024;
 
 /// The settings of a stage, in addition to its task.
 pub struct StageRequest<'a> {
@@ -95,7 +101,9 @@ fn build_stage_plan(
 ) -> AppResult<RunPlan> {
     let StageRequest { settings, extra_agent_args, visibility, role, context, max_iterations, earlier_results } =
         request;
-    let prompt = StagePrompt::new(&row.task, role, &resolved).with_earlier_stages(earlier_results);
+    let prompt = StagePrompt::new(&row.task, role, &resolved)
+        .with_earlier_stages(earlier_results)
+        .with_specification(read_specification(settings, &project, &row.task));
     let plan_request = PlanRequest {
         settings,
         extra_agent_args,
@@ -114,6 +122,24 @@ fn build_stage_plan(
         ..plan.spec
     };
     Ok(RunPlan { spec, context: RunContext { kind: "task", ..plan.context } })
+}
+
+/// Reads the specification of a task from the specs folder of the project, as far as it fits into a prompt.
+fn read_specification(settings: &Settings, project: &Project, task: &Task) -> Option<Specification> {
+    let name = task.spec_id.as_deref().filter(|id| !id.contains(['/', '\\']))?;
+    let path = format!("{}/{name}.md", settings.specs_dir.value.trim_end_matches('/'));
+    let mut bytes = Vec::new();
+    let read =
+        File::open(project.root.join(&path)).and_then(|file| file.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes));
+    let is_cut = bytes.len() as u64 > MAX_SPEC_BYTES;
+    if read.is_err() {
+        return Some(Specification::Missing { path });
+    }
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if is_cut {
+        text.truncate(text.rfind('\n').unwrap_or(text.len()));
+    }
+    Some(Specification::Found { path, text, is_cut })
 }
 
 /// Refuses a task whose criteria an agent wrote and no person has approved.

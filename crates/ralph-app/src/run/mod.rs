@@ -1,5 +1,6 @@
 //! Runs: preparing, starting, resuming, following and finding them.
 mod background_run;
+mod calling_agent;
 mod classic;
 mod follow;
 mod leftovers;
@@ -15,6 +16,7 @@ mod task_stage;
 mod worktree;
 
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
+pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_order_by_agent};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
 pub use follow::FollowedRun;
 pub use leftovers::kill_leftover_processes;

@@ -11,7 +11,7 @@ use ralph_util::failpoints::{self, FailPoint};
 use super::started_run::acquire_run_lease;
 use super::{
     FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_run, find_run_or_task, kill_leftover_processes,
-    refuse_recursion,
+    refuse_order_by_agent, refuse_recursion,
 };
 use crate::advice::Advice;
 use crate::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
@@ -92,6 +92,7 @@ pub async fn prepare_resume(
     part: Option<&str>,
     request: &ResumeRequest<'_>,
 ) -> AppResult<PreparedResume> {
+    refuse_order_by_agent(project, "resume a loop of the project that it works on")?;
     let FoundRun { store, run: row } = find_run_or_task(project, part).await?;
     let prepared = match wake_paused_run(&store, &row, project).await? {
         Some(position) => Ok(PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { position })),

@@ -2,7 +2,7 @@
 use ralph_core::session_loop::{SessionLoopEvent, SessionNotice};
 use ralph_engine::session_driver::{LoopFile, LoopStore, SessionKey, apply_event};
 
-use super::open_loop_store;
+use super::{LoopCaller, open_loop_store};
 use crate::error::AppResult;
 
 /// A loop that was cancelled, and the notice for the user.
@@ -13,8 +13,12 @@ pub struct CancelledLoop {
 }
 
 /// Cancels the loop of a session. Returns `None` if it has no active loop.
-pub fn cancel_session_loop(key: &SessionKey) -> AppResult<Option<CancelledLoop>> {
-    cancel_loop_in(&open_loop_store()?, key)
+pub fn cancel_session_loop(key: &SessionKey, caller: LoopCaller) -> AppResult<Option<CancelledLoop>> {
+    let loop_store = open_loop_store()?;
+    if let Some((_, entry)) = loop_store.find_with_key(key)?.filter(|(_, entry)| entry.loop_state.is_active()) {
+        caller.refuse_agent(&entry, "cancel the loop of a session")?;
+    }
+    cancel_loop_in(&loop_store, key)
 }
 
 /// Like [`cancel_session_loop`], with a store that is already open.

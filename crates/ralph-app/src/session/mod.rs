@@ -3,11 +3,13 @@
 mod answer_hook;
 mod cancel_loop;
 mod list_loops;
+mod loop_caller;
 mod start_loop;
 
 pub use answer_hook::{HookAnswer, HookRequest, allow_stop_after_error, answer_hook_event, append_hook_log};
 pub use cancel_loop::{CancelledLoop, cancel_session_loop};
 pub use list_loops::{SessionLoopList, find_session_loop, list_active_loops};
+pub use loop_caller::LoopCaller;
 pub use start_loop::{StartLoopRequest, StartedLoop, find_loop_project, start_loop};
 
 use ralph_engine::session_driver::{LoopStore, find_loop_folder};

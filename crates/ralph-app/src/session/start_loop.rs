@@ -12,7 +12,7 @@ use ralph_engine::session_driver::{
 };
 
 use super::cancel_loop::cancel_loop_in;
-use super::open_loop_store;
+use super::{LoopCaller, open_loop_store};
 use crate::advice::Advice;
 use crate::config::{Settings, SettingsPart, SettingsUse};
 use crate::error::{AppError, AppResult};
@@ -35,6 +35,7 @@ pub struct StartLoopRequest<'a> {
     pub criteria: Vec<Criterion>,
     /// The name of the loop on screens.
     pub description: Option<String>,
+    pub caller: LoopCaller,
 }
 
 /// A loop that was started, and the notices for the user.
@@ -72,13 +73,13 @@ pub fn start_loop(request: StartLoopRequest<'_>, person: &dyn Interaction) -> Ap
         };
         ensure_use_approved(project, settings, &used, person)?;
     }
-    let key = request.session.clone();
+    let (key, caller) = (request.session.clone(), request.caller);
     let entry = build_loop_file(request)?;
-    store_loop(&open_loop_store()?, &key, entry)
+    store_loop(&open_loop_store()?, &key, entry, caller)
 }
 
 fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
-    let StartLoopRequest { session, folder, project, settings, task, promise, criteria, description } = request;
+    let StartLoopRequest { session, folder, project, settings, task, promise, criteria, description, .. } = request;
     let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
     ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
@@ -105,24 +106,36 @@ fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
     Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
 }
 
-/// Stores the loop in place of the session's current one. A repeated start of the same loop changes nothing.
-fn store_loop(loop_store: &LoopStore, key: &SessionKey, entry: LoopFile) -> AppResult<StartedLoop> {
+/// Stores the loop in place of the session's current one. A repeated start of the same loop changes nothing. If the
+/// person has not typed the command into the session, the next stop reports a replaced loop.
+fn store_loop(
+    loop_store: &LoopStore,
+    key: &SessionKey,
+    mut entry: LoopFile,
+    caller: LoopCaller,
+) -> AppResult<StartedLoop> {
     expire_orphans(loop_store);
     loop_store.remove_expired();
-    let is_active = |entry: &LoopFile| entry.loop_state.is_active();
-    let elsewhere =
-        loop_store.find_with_key(key).ok().flatten().filter(|(other, entry)| other != key && is_active(entry));
-    if let Some((other, _)) = &elsewhere {
-        // The same session under a less specific key: a session has only one loop.
-        cancel_loop_in(loop_store, other)?;
+    let current = loop_store.find_with_key(key).ok().flatten().filter(|(_, old)| old.loop_state.is_active());
+    let is_repeated = |old: &LoopFile| old.loop_state.is_duplicated_by(&entry.loop_state);
+    let replaced = current.filter(|(other, old)| other != key || !is_repeated(old));
+    if let Some((other, old)) = &replaced {
+        caller.refuse_agent(old, "replace the loop of a session")?;
+        if other != key {
+            // The same session under a less specific key: a session has only one loop.
+            cancel_loop_in(loop_store, other)?;
+        }
     }
-    let (entry, here) = loop_store.update_loop(key, |there| match there {
-        Some(there) if there.loop_state.is_duplicated_by(&entry.loop_state) => (None, (there, None)),
-        there => (Some(entry.clone()), (entry, there.filter(is_active))),
+    let replaced = replaced.map(|(_, old)| {
+        SessionNotice::loop_replaced(old.loop_state.current_iteration(), old.loop_state.max_iterations())
+    });
+    if caller == LoopCaller::Command {
+        entry.pending_notices.extend(replaced.clone());
+    }
+    let entry = loop_store.update_loop(key, |there| match there {
+        Some(there) if there.loop_state.is_duplicated_by(&entry.loop_state) => (None, there),
+        Some(_) | None => (Some(entry.clone()), entry),
     })?;
-    let before = here.or(elsewhere.map(|(_, old)| old));
-    let replaced = before
-        .map(|old| SessionNotice::loop_replaced(old.loop_state.current_iteration(), old.loop_state.max_iterations()));
     let state = &entry.loop_state;
     let started =
         SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str()).with_checks(&state.criteria);

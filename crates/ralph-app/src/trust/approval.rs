@@ -8,7 +8,7 @@ use crate::advice::Advice;
 use crate::config::{ProjectCommand, Settings, SettingsPart, SettingsUse};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::run::find_enclosing_run;
+use crate::run::refuse_order_by_agent;
 
 /// Returns whether the user has approved everything that the project's configuration could start.
 pub fn is_approved(project: &Project, settings: &Settings) -> AppResult<bool> {
@@ -26,20 +26,18 @@ pub fn approve_commands(project: &Project, settings: &Settings) -> AppResult<()>
     if settings.project_commands.is_empty() {
         return Ok(());
     }
+    refuse_approval_by_agent(project)?;
     Ok(open_trust_list()?.approve_commands(&project.root, &fingerprint_commands(&settings.project_commands))?)
 }
 
 /// Refuses an agent that would approve the commands of the project that it works on.
 pub fn refuse_approval_by_agent(project: &Project) -> AppResult<()> {
-    if find_enclosing_run(project).is_none() {
-        return Ok(());
-    }
-    Err(AppError::preflight("an agent cannot approve the commands of the project that it works on")
-        .with_advice("a person must approve them, outside of the run"))
+    refuse_order_by_agent(project, "approve the commands of the project that it works on")
 }
 
-/// Returns whether there was an approval to revoke.
+/// Returns whether there was an approval to revoke. Only a person may revoke it.
 pub fn revoke_approval(project: &Project) -> AppResult<bool> {
+    refuse_order_by_agent(project, "revoke the approval of the project that it works on")?;
     Ok(open_trust_list()?.revoke_approval(&project.root)?)
 }
 

@@ -214,7 +214,7 @@ impl TaskProgress {
     }
 
     fn fail_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
-        let reason = failure_reason(end.run_end);
+        let reason = end.run_end.reason.clone();
         let failure = StageFailure {
             stage: self.stage.clone(),
             iterations_used: end.iterations,
@@ -243,20 +243,6 @@ impl TaskProgress {
         let old = self.reports.len().saturating_sub(MAX_REPORTS);
         self.reports.drain(..old);
         self
-    }
-}
-
-/// Returns why a stage failed. The wording for exhausted iterations is fixed, because scripts look for it.
-fn failure_reason(run_end: &RunEnd) -> String {
-    match run_end.outcome {
-        Outcome::Exhausted => "Max iterations reached without completion promise".to_owned(),
-        Outcome::Completed
-        | Outcome::Failed
-        | Outcome::Stalled
-        | Outcome::OverBudget
-        | Outcome::Blocked
-        | Outcome::Cancelled
-        | Outcome::Interrupted => run_end.reason.clone(),
     }
 }
 

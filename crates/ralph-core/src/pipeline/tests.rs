@@ -113,11 +113,17 @@ fn a_failed_stage_returns_the_task_to_todo_and_reports_its_iterations() {
 }
 
 // spec: P5
+// finding: N32
 #[test]
-fn exhausted_iterations_are_reported_with_the_wording_that_scripts_look_for() {
-    let (_, action) = finish_stage_as(&default_pipeline(), fresh_progress(&default_pipeline()), Outcome::Exhausted);
-    let PipelineAction::LeavePipeline { failure: Some(failure), .. } = action else { panic!("{action:?}") };
-    assert_eq!(failure.reason, "Max iterations reached without completion promise");
+fn the_failure_of_a_stage_has_the_reason_of_its_run() {
+    let reasons =
+        ["Max iterations reached without completion promise", "Max iterations reached. Last verification: exit 1"];
+    for reason in reasons {
+        let end = RunEnd::new(Outcome::Exhausted, reason.to_string());
+        let (_, action) = finish_stage_with(&default_pipeline(), fresh_progress(&default_pipeline()), &end);
+        let PipelineAction::LeavePipeline { failure: Some(failure), .. } = action else { panic!("{action:?}") };
+        assert_eq!(failure.reason, reason);
+    }
 }
 
 // spec: P5

@@ -28,7 +28,7 @@ pub use dependency_graph::{DependencyError, find_dependency_error, unmet_depende
 pub use generation_prompt::{TaskGenerationPrompt, session_generation_prompt};
 pub use role::Role;
 pub use stage::resolve_stage::{ProjectChecks, ResolvedStage, RoleRules, TemplateResolver, resolve_stage};
-pub use stage::stage_prompt::StagePrompt;
+pub use stage::stage_prompt::{Specification, StagePrompt};
 pub use stuck_task::{AwaitedTask, StuckReason, stuck_reason};
 pub use task_id::{is_valid_id, to_slug};
 pub use task_status::TaskStatus;

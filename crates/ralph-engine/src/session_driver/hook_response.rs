@@ -107,7 +107,9 @@ impl HookCall<'_> {
             has_changes: now.as_ref().map(|now| entry.worktree_state.as_ref() != Some(now)),
             ..self.build_turn_end(stop, message.clone())
         };
+        let mut notices = Vec::new();
         let decision = self.apply_to_loop(&key, &entry.id, |entry| {
+            notices = std::mem::take(&mut entry.pending_notices);
             entry.usage_offset = usage.map(|usage| usage.read_until).or(entry.usage_offset);
             entry.worktree_state = now.or(entry.worktree_state.take());
             entry.last_message_digest = stop.message.as_ref().map(|text| (text.len(), sha256_hex(text)));
@@ -119,7 +121,9 @@ impl HookCall<'_> {
             }
             (action, _) => SessionDecision { action, ..decision },
         };
-        Ok(HookResponse { reply: self.wait_before_injection(to_reply(decision), &key, &entry), log_messages })
+        notices.extend(decision.notices);
+        let reply = to_reply(SessionDecision { notices, ..decision });
+        Ok(HookResponse { reply: self.wait_before_injection(reply, &key, &entry), log_messages })
     }
 
     fn apply_to_loop(

@@ -2,7 +2,7 @@
 //! design, then the state of the loop. A file that was changed outside ralph is rejected.
 use std::path::PathBuf;
 
-use ralph_core::session_loop::SessionLoop;
+use ralph_core::session_loop::{SessionLoop, SessionNotice};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -44,6 +44,8 @@ pub struct LoopFile {
     pub worktree_state: Option<String>,
     /// Length and hash of the agent's last message, for hosts that repeat earlier messages.
     pub last_message_digest: Option<(usize, String)>,
+    /// Notices that the person has not seen yet. The next stop shows them.
+    pub pending_notices: Vec<SessionNotice>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,6 +77,8 @@ struct LoopFileContents {
     counted: Option<u64>,
     standing: Option<String>,
     heard: Option<(usize, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pending_notices: Vec<SessionNotice>,
     prompt: String,
     /// Without the prompt, which is a separate field.
     state: SessionLoop,
@@ -101,6 +105,7 @@ impl LoopFile {
             usage_offset: None,
             worktree_state: None,
             last_message_digest: None,
+            pending_notices: Vec::new(),
         }
     }
 
@@ -128,6 +133,7 @@ impl LoopFile {
             usage_offset: page.counted,
             worktree_state: page.standing,
             last_message_digest: page.heard,
+            pending_notices: page.pending_notices,
         })
     }
 
@@ -156,6 +162,7 @@ impl LoopFile {
             counted: self.usage_offset,
             standing: self.worktree_state.clone(),
             heard: self.last_message_digest.clone(),
+            pending_notices: self.pending_notices.clone(),
             prompt,
             state,
         };

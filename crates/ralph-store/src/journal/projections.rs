@@ -59,9 +59,9 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
             sha256.as_str(),
             canonical_json(receipt).unwrap_or_default().as_str()
         )],
-        Fact::RunFinished { outcome, reason, exit_code, .. } => {
+        Fact::RunFinished { outcome, reason, exit_code, iterations, .. } => {
             let end = RunEnd { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
-            project_run_finished(context, &end)
+            project_run_finished(context, &end, *iterations)
         }
     }
 }
@@ -104,7 +104,7 @@ fn project_verdict(
     statements
 }
 
-fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatement> {
+fn project_run_finished(context: FactContext<'_>, end: &RunEnd, iterations: u32) -> Vec<SqlStatement> {
     let finished = sql!(
         "UPDATE runs SET status = $1, reason = $2, exit_code = $3, ended_at = $4 WHERE id = $5",
         end.outcome.as_str(),
@@ -113,7 +113,12 @@ fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatem
         context.at.0,
         context.run
     );
-    vec![finished, task_changes::end_stage(context.run, end, context.at), agent_usage::copy_run_status(context.run)]
+    let mut statements = vec![finished];
+    statements.extend(task_changes::record_stage_failure(context.run, end, iterations));
+    statements.push(task_changes::end_stage(context.run, end, context.at));
+    statements.push(task_changes::clear_stage_failure(context.run));
+    statements.push(agent_usage::copy_run_status(context.run));
+    statements
 }
 
 /// Resets the run and its iteration to `running`.

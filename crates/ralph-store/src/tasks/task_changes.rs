@@ -1,6 +1,6 @@
 //! Reads and changes tasks. Changes are decided with all tasks in view and applied in the same transaction.
 use ralph_core::event::UnixMillis;
-use ralph_core::outcome::RunEnd;
+use ralph_core::outcome::{Outcome, RunEnd};
 use ralph_core::task::{Approval, Role, Task, TaskStatus};
 
 use crate::driver::statement::{SqlStatement, SqlValue, sql};
@@ -8,6 +8,9 @@ use crate::driver::{DatabaseRow, DriverError, WriteTransaction};
 use crate::tasks::leases::boot_clock_millis;
 use crate::tasks::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
 use crate::{NewStage, RunRow, Store, StoreError};
+
+/// How much of the agent's last message is stored with a failed stage, as a worker does.
+const MAX_OUTPUT_CHARACTERS: usize = 4_000;
 
 /// A change of one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,6 +207,38 @@ pub(crate) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStateme
     let is_in_stage = "(SELECT kind FROM runs WHERE id = $2) <> 'stage' AND status = (SELECT CASE role
          WHEN 'coder' THEN $7 WHEN 'reviewer' THEN $8 WHEN 'tester' THEN $9 WHEN 'qa' THEN $10 END FROM runs WHERE id = $2)";
     move_task(run, after, at).with_condition(is_in_stage, statuses_during_stage().map(Into::into))
+}
+
+/// Returns the statement that stores with the task why its stage failed, if it did. A worker does this itself. It must
+/// run before [`end_stage`], which moves the task out of the stage.
+pub(crate) fn record_stage_failure(run: &str, ended: &RunEnd, iterations: u32) -> Option<SqlStatement> {
+    match ended.outcome {
+        Outcome::Exhausted | Outcome::Failed | Outcome::Stalled => {}
+        Outcome::Completed | Outcome::OverBudget | Outcome::Blocked | Outcome::Cancelled | Outcome::Interrupted => {
+            return None;
+        }
+    }
+    let [coder, reviewer, tester, qa] = statuses_during_stage();
+    let sql = format!(
+        "UPDATE tasks SET metadata = json_set(metadata, '$.ralph_failure', json_object(
+            'stage', (SELECT role FROM runs WHERE id = $1), 'iterations_used', $6,
+            'last_output', COALESCE((SELECT substr(trim(json_extract(body, '$.result.final_text')), -{MAX_OUTPUT_CHARACTERS})
+                FROM events WHERE run = $1 AND kind = 'attempt.ended' ORDER BY seq DESC LIMIT 1), ''),
+            'reason', $7))
+         WHERE id = (SELECT task FROM runs WHERE id = $1) AND (SELECT kind FROM runs WHERE id = $1) <> 'stage'
+            AND status = (SELECT CASE role WHEN 'coder' THEN $2 WHEN 'reviewer' THEN $3 WHEN 'tester' THEN $4
+                WHEN 'qa' THEN $5 END FROM runs WHERE id = $1)"
+    );
+    Some(sql!(sql, run, coder, reviewer, tester, qa, iterations, ended.reason.as_str()))
+}
+
+/// Returns the statement that removes the recorded failure from the task of a run, if the task is done.
+pub(crate) fn clear_stage_failure(run: &str) -> SqlStatement {
+    sql!(
+        "UPDATE tasks SET metadata = json_remove(metadata, '$.ralph_failure')
+         WHERE id = (SELECT task FROM runs WHERE id = $1) AND status = 'done'",
+        run
+    )
 }
 
 fn statuses_during_stage() -> [Option<&'static str>; 4] {

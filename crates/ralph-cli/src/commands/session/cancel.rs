@@ -22,7 +22,7 @@ pub struct LoopCancelArgs {
 }
 
 pub fn run(args: &LoopCancelArgs) -> Result<u8, CommandError> {
-    let cancelled = cancel_session_loop(&args.session.require_session_key()?)?;
+    let cancelled = cancel_session_loop(&args.session.require_session_key()?, args.session.caller())?;
     let notice = cancelled.as_ref().map_or_else(SessionNotice::no_active_loop, |cancelled| cancelled.notice.clone());
     if args.json {
         let iteration = cancelled.as_ref().map(|cancelled| cancelled.loop_file.loop_state.current_iteration());

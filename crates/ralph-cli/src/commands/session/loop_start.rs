@@ -9,14 +9,15 @@ use crate::commands::args::promise_text::parse_promise;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::error::CommandError;
-use ralph_app::session::{self, StartLoopRequest, StartedLoop, find_loop_project};
+use ralph_app::session::{self, LoopCaller, StartLoopRequest, StartedLoop, find_loop_project};
 
 pub fn run(args: &LoopStartArgs) -> Result<u8, CommandError> {
+    let caller = args.session.caller();
     let stdin_args = args.read_stdin_arguments()?;
     let args = stdin_args.as_ref().unwrap_or(args);
     let folder =
         std::env::current_dir().map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
-    let started = start_loop(args, &folder)?;
+    let started = start_loop(args, &folder, caller)?;
     if args.json {
         out::print_line(&started_json(&started).to_string());
     } else {
@@ -34,7 +35,7 @@ fn started_json(started: &StartedLoop) -> serde_json::Value {
 }
 
 /// Starts a loop for a session that works in this folder.
-pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, CommandError> {
+pub fn start_loop(args: &LoopStartArgs, folder: &Path, caller: LoopCaller) -> Result<StartedLoop, CommandError> {
     let session = args.session.require_session_key()?;
     let criteria = args.parse_criteria()?;
     let project = find_loop_project(folder, &criteria)?;
@@ -49,6 +50,7 @@ pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, Co
         promise: parse_promise(&settings.session.promise.value, "--completion-promise=DONE")?,
         criteria,
         description: args.description.clone(),
+        caller,
     };
     Ok(session::start_loop(request, &TerminalInteraction)?)
 }

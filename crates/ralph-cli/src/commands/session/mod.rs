@@ -9,6 +9,7 @@ mod status;
 use clap::{Args, Subcommand};
 
 use crate::error::CommandError;
+use ralph_app::session::LoopCaller;
 use ralph_engine::session_driver::{SessionKey, hook_protocols};
 
 pub use hook::{HookArgs, answer_hook, log_hook_failure, reply_to_bad_call};
@@ -47,6 +48,9 @@ pub struct SessionArgs {
     /// Program that runs the session; without it, any program that has this session
     #[arg(long, value_name = "HOST", value_parser = host_name_parser())]
     host: Option<String>,
+    /// The plugin of the session's program calls, because the person typed a command
+    #[arg(long, hide = true)]
+    from_plugin: bool,
 }
 
 impl SessionArgs {
@@ -54,6 +58,10 @@ impl SessionArgs {
     fn session_key(&self) -> Option<SessionKey> {
         let session = self.session.as_deref().map(str::trim).filter(|session| !session.is_empty());
         session.map(|session| SessionKey::new(self.host.as_deref(), session))
+    }
+
+    fn caller(&self) -> LoopCaller {
+        if self.from_plugin { LoopCaller::SessionProgram } else { LoopCaller::Command }
     }
 
     fn require_session_key(&self) -> Result<SessionKey, CommandError> {

@@ -6,7 +6,7 @@ use ralph_core::session_loop::{PromptCommand, SessionNotice};
 use super::start_args::LoopStartArgs;
 use super::{SessionArgs, loop_start, status};
 use crate::error::CommandError;
-use ralph_app::session::{cancel_session_loop, find_session_loop};
+use ralph_app::session::{LoopCaller, cancel_session_loop, find_session_loop};
 use ralph_engine::session_driver::{HookReply, SessionKey};
 
 /// Runs a slash command and returns the reply for the program. The reply to a failed command contains the error.
@@ -23,16 +23,16 @@ pub fn answer_command(command: PromptCommand<'_>, key: &SessionKey, folder: Opti
 }
 
 fn answer_start(arguments: &str, key: &SessionKey, folder: Option<&Path>) -> Result<HookReply, CommandError> {
-    let session = SessionArgs { session: Some(key.session_id.clone()), host: key.host.clone() };
+    let session = SessionArgs { session: Some(key.session_id.clone()), host: key.host.clone(), from_plugin: true };
     let args = LoopStartArgs::parse_slash_arguments(arguments, &session)?;
     let here = std::env::current_dir();
     let folder = folder.map(Path::to_path_buf).or(here.ok()).unwrap_or_default();
-    let started = loop_start::start_loop(&args, &folder)?;
+    let started = loop_start::start_loop(&args, &folder, LoopCaller::SessionProgram)?;
     Ok(HookReply::AddContext { context: started.loop_file.loop_state.first_prompt(), notices: started.notices })
 }
 
 fn answer_cancel(key: &SessionKey) -> Result<HookReply, CommandError> {
-    let cancelled = cancel_session_loop(key)?;
+    let cancelled = cancel_session_loop(key, LoopCaller::SessionProgram)?;
     let notice = cancelled.map_or_else(SessionNotice::no_active_loop, |cancelled| cancelled.notice);
     Ok(HookReply::Answered { text: notice.to_line(), notices: vec![notice] })
 }

@@ -1,4 +1,5 @@
 //! Control from another process: attach, cancel, pause, guide and status.
+mod agent_orders;
 mod attach;
 pub(crate) mod cancel;
 mod pause;

@@ -200,6 +200,7 @@ fn only_the_tail_of_a_transcript_is_read_and_only_the_agents_messages_in_it() {
         ),
     ];
     for (name, text, claims) in cases {
+        project.ralph(["loop", "cancel", "--session", "s"]).output().expect(0);
         start(&project, "s", &[]).output().expect(0);
         fs::write(&path, text).unwrap();
         let answer = hook(&project, "claude", &stop_without_message("s", &path));

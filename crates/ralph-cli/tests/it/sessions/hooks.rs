@@ -91,6 +91,41 @@ fn a_session_without_an_id_is_ignored_with_a_notice() {
     }
 }
 
+// spec: V17, H4
+// finding: N20
+#[test]
+fn the_agent_of_a_session_cannot_replace_or_cancel_its_active_loop() {
+    let project = Project::new();
+    start(&project, "s", &["--check", "test -f done.txt"]).env("CLAUDECODE", "1").output().expect(0);
+    let refused = start(&project, "s", &[]).env("CLAUDECODE", "1").output().expect(1).stderr;
+    assert!(refused.contains("an agent cannot replace the loop of a session"), "{refused}");
+    let unmarked = ["loop", "start", "--session", "s", "--prompt", "Nothing"];
+    project.ralph(unmarked).env("CLAUDECODE", "1").output().expect(1);
+    let cancel = ["loop", "cancel", "--session", "s"];
+    let refused = project.ralph(cancel).env("CLAUDECODE", "1").output().expect(1).stderr;
+    assert!(refused.contains("an agent cannot cancel the loop of a session"), "{refused}");
+    assert_eq!(status(&project, "s")["checks"], json!(["test -f done.txt"]));
+    let typed =
+        json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "/cancel-ralph", "cwd": "/"});
+    let event = project.ralph(["hook", "claude"]).env("CLAUDECODE", "1").input(typed.to_string());
+    event.output().expect(0);
+    assert_eq!(status(&project, "s")["active"], json!(false), "the person cancels by typing");
+}
+
+// spec: H7
+// finding: N20
+#[test]
+fn the_next_stop_says_that_the_loop_was_replaced() {
+    let project = Project::new();
+    start(&project, "s", &["--check", "test -f done.txt"]).output().expect(0);
+    start(&project, "s", &["--max-iterations=5"]).output().expect(0);
+    let shown = hook(&project, "claude", &stop("s", "on it"))["systemMessage"].as_str().unwrap().to_owned();
+    assert!(shown.contains("Ralph Loop Replaced: The loop at iteration 1/100 was replaced"), "{shown}");
+    assert!(shown.contains("Ralph Loop: Iteration 2/5"), "{shown}");
+    let shown = hook(&project, "claude", &stop("s", "still on it"))["systemMessage"].as_str().unwrap().to_owned();
+    assert!(!shown.contains("Replaced"), "{shown}");
+}
+
 // spec: H4, H7
 #[test]
 fn starting_again_replaces_the_loop_with_a_notice_and_cancelling_none_says_so() {

@@ -51,7 +51,9 @@ fn plugin_actions(project: &Project, steps: &[Value]) -> Value {
     fs::write(&ours, plugin.replace(own.to_str().unwrap(), watched.to_str().unwrap())).unwrap();
     let mut node = Command::new("node");
     node.args([Path::new(HOST), &ours, &ended]);
-    project.ralph([""]).replace_program(node).input(json!(steps).to_string()).output().expect(0).json()
+    // OpenCode sets this variable for everything that it starts, also for its plugins.
+    let host = project.ralph([""]).env("OPENCODE", "1");
+    host.replace_program(node).input(json!(steps).to_string()).output().expect(0).json()
 }
 
 fn write_program(path: &Path, text: &str) {

@@ -228,6 +228,23 @@ fn an_exhausted_stage_returns_the_task_and_a_blocked_one_blocks_it() {
     assert_eq!(shown(&project)["status"], "blocked");
 }
 
+// spec: P5
+// finding: N32
+#[test]
+fn a_failed_stage_is_recorded_with_its_task_and_the_last_rejection() {
+    let project = checked();
+    let agent = "text Everything works.\\n\\n{promise}\n---\ntext It still works.\\n\\n{promise}\n";
+    scripted(&project, "coder", "AUTH_DONE", agent).args(["--max-iterations", "2"]).output().expect(3);
+    let failure = shown(&project)["metadata"]["ralph_failure"].clone();
+    assert_eq!((&failure["stage"], &failure["iterations_used"]), (&json!("coder"), &json!(2)), "{failure}");
+    assert!(failure["last_output"].as_str().unwrap().starts_with("It still works."), "{failure}");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Max iterations reached. Last verification: `test -e fixed`: "), "{reason}");
+    stage(&project, "coder", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    let failure = shown(&project)["metadata"]["ralph_failure"].clone();
+    assert_eq!(failure["reason"], "Max iterations reached without completion promise");
+}
+
 // spec: T6
 #[test]
 fn a_task_without_criteria_runs_with_a_warning_or_is_refused() {
@@ -410,4 +427,21 @@ fn the_project_s_checks_apply_to_a_stage_without_criteria_in_the_task() {
     assert!(answer.stderr.contains("the project checks decide"), "{}", answer.stderr);
     let shown = project.ralph(["task", "show", "T-2"]).output().expect(0).stdout;
     assert!(shown.contains("external: test -e proven"), "{shown}");
+}
+
+// spec: T10
+// finding: N22
+#[test]
+fn the_specification_of_a_task_is_in_the_prompt_of_its_stage() {
+    let project = checked();
+    std::fs::create_dir_all(project.root().join("specs")).unwrap();
+    project.write("specs/auth.md", "Passwords are hashed with argon2.\n");
+    let shown = project.outside("prompt");
+    let agent = format!("cat > '{}'; echo working", shown.display());
+    let call = ["task", "run", "T-1", "--role", "coder", "--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
+    let call = project.ralph(call).args([format!("--agent-arg={agent}")]).args(["--max-iterations", "1"]);
+    call.output().expect(3);
+    let prompt = std::fs::read_to_string(shown).unwrap();
+    assert!(prompt.contains("This is `specs/auth.md`"), "{prompt}");
+    assert!(prompt.contains("Passwords are hashed with argon2."), "{prompt}");
 }

@@ -112,7 +112,7 @@ export const RalphPlugin = async ({ client, directory }) => {
       const args = COMMANDS[input.command]
       if (!args) return
       const [verb, ...options] = args
-      const session = ["--session", input.sessionID, "--host", "opencode"]
+      const session = ["--session", input.sessionID, "--host", "opencode", "--from-plugin"]
       const result = await runRalph(["loop", verb, ...session, ...options], input.arguments ?? "", directory)
       const { text, toasts, isRefused } = parseCommandResult(result)
       // A refused command must not start any work.

@@ -196,6 +196,7 @@ fn plan_run(root: &Path) -> RunPlan {
         visibility: OutputVisibility::Hidden,
         own_worktree: None,
         lease_fence: None,
+        task_seal: None,
     };
     RunPlan { spec, context }
 }

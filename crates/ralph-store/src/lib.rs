@@ -32,3 +32,4 @@ pub use tasks::leases::{
 };
 pub use tasks::task_changes::TaskChange;
 pub use tasks::task_rows::{StageRun, TaskListItem, TaskRow};
+pub use tasks::task_seals::TaskSealRow;

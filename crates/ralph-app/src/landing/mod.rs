@@ -2,6 +2,7 @@
 mod criteria;
 mod land_tasks;
 mod lock;
+mod seal;
 
 use std::path::PathBuf;
 
@@ -71,6 +72,9 @@ impl LandingContext<'_> {
             worktree::prepare_landing(layout, &task_id)
         })
         .await?;
+        if let LandingSubject::Task(row) = &subject {
+            self.ensure_landing_matches_record(&row.task.id, &landing).await?;
+        }
         let mut report = LandReport::new(&landing, project.state_folder().join("land"));
         if !landing.is_already_landed() {
             let proof = collect_landing_criteria(self, &subject).await?;

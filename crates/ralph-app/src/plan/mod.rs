@@ -71,6 +71,7 @@ pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResu
         visibility,
         own_worktree: None,
         lease_fence: None,
+        task_seal: None,
     };
     Ok(RunPlan { spec, context })
 }

@@ -9,6 +9,7 @@ mod shared_budget;
 mod start;
 mod stuck_tasks;
 mod task_runner;
+mod task_sealing;
 mod task_worktrees;
 mod waiting_tasks;
 mod worker;

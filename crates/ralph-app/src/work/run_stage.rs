@@ -15,6 +15,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
     self, Clock, ControlInput, ResumedRun, RunContext, RunLease, RunPlan, RunResources, StartMode,
 };
+use ralph_engine::verify::TaskSeal;
 use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
 use ralph_util::failpoints::{self, FailPoint};
 
@@ -34,6 +35,7 @@ impl TaskRunner {
         &self,
         progress: &mut TaskProgress,
         tree: &Project,
+        task_seal: Option<&TaskSeal>,
     ) -> AppResult<Option<FinishedStage>> {
         if let Some((run, stored)) = self.find_started_run(progress).await? {
             if !stored.state.can_resume() {
@@ -42,12 +44,12 @@ impl TaskRunner {
             if self.budget.is_exhausted(self.services.as_ref()) {
                 return Ok(None);
             }
-            return self.resume_stage(run, &stored, tree).await.map(Some);
+            return self.resume_stage(run, &stored, tree, task_seal).await.map(Some);
         }
         if self.budget.is_exhausted(self.services.as_ref()) {
             return Ok(None);
         }
-        let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree)?;
+        let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree, task_seal)?;
         self.budget.limit_policy(&mut plan.spec.policy, ModelSpend::default());
         // A worker that takes over the task from now on finds the run.
         progress.run = Some(plan.context.id.clone());
@@ -65,8 +67,15 @@ impl TaskRunner {
         Ok(Some((row, stored)))
     }
 
-    async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> AppResult<FinishedStage> {
+    async fn resume_stage(
+        &self,
+        run: RunRow,
+        stored: &StoredRun,
+        tree: &Project,
+        task_seal: Option<&TaskSeal>,
+    ) -> AppResult<FinishedStage> {
         let RebuiltRun { mut plan, changes } = self.services.plan_resumed_stage(&run, stored, tree)?;
+        plan.context.task_seal = task_seal.cloned();
         let spent_before = stored.state.spent;
         self.budget.limit_policy(&mut plan.spec.policy, spent_before);
         let settings = plan.spec.to_stored_json();

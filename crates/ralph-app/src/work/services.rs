@@ -12,6 +12,7 @@ use ralph_engine::run_driver::{
     ControlEvent, ControlInput, OutputVisibility, RunContext, RunObserver, RunPlan, RunSpec, STAGE_RUN_KIND,
     SignalRequest, SuspendRequest,
 };
+use ralph_engine::verify::TaskSeal;
 use ralph_engine::worktree::{AcceptanceBase, UnlandedWork};
 use ralph_process::Keeper;
 use ralph_store::{RunRow, Store, StoredRun, TaskListItem, TaskRow};
@@ -134,7 +135,12 @@ impl WorkServices {
         ahead.iter().try_for_each(|role| self.plan_task_stage(row, role, Vec::new()).map(drop))
     }
 
-    fn plan_task_stage(&self, row: &TaskRow, role: &Role, earlier_results: Vec<StageReport>) -> AppResult<StagePlan> {
+    pub(super) fn plan_task_stage(
+        &self,
+        row: &TaskRow,
+        role: &Role,
+        earlier_results: Vec<StageReport>,
+    ) -> AppResult<StagePlan> {
         let settings = self.settings_for_role(role);
         let request = StageRequest {
             settings: &settings,
@@ -150,18 +156,27 @@ impl WorkServices {
     }
 
     /// Plans a stage that starts.
-    pub(super) fn plan_new_stage(&self, row: &TaskRow, progress: &TaskProgress, tree: &Project) -> AppResult<RunPlan> {
+    pub(super) fn plan_new_stage(
+        &self,
+        row: &TaskRow,
+        progress: &TaskProgress,
+        tree: &Project,
+        task_seal: Option<&TaskSeal>,
+    ) -> AppResult<RunPlan> {
         let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.reports.clone())?;
         warnings.iter().for_each(|warning| self.request.observer.on_warning(&row.task.id, warning));
         let RunPlan { spec, context } = match self.worktrees.task_base(row) {
             Some(base) => plan.with_judge_base(base),
             None => plan,
         };
-        // A check that passes before a later stage shows that earlier stages did their work, not that it is empty.
-        let baseline = if progress.reports.is_empty() { spec.policy.baseline } else { BaselineMode::Skip };
+        // A check that passes before a later stage shows that earlier stages did their work, not that it is empty. The
+        // baseline of the task was run before all stages.
+        let is_before_work = progress.reports.is_empty() || task_seal.is_some();
+        let baseline = if is_before_work { spec.policy.baseline } else { BaselineMode::Skip };
         let duty = spec.policy.duty.after_stages(&progress.reports);
         let spec = RunSpec { policy: Policy { baseline, duty, ..spec.policy }, ..spec };
-        let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), ..context };
+        let task_seal = task_seal.cloned();
+        let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), task_seal, ..context };
         let plan = RunPlan { spec, context };
         Ok(match self.worktrees.assigned_worktree(row, &progress.stage) {
             Some(assigned) => plan.with_own_worktree(assigned),
@@ -196,14 +211,24 @@ impl WorkServices {
         Ok(tree)
     }
 
+    /// Returns the run id that marks the processes which start before the first stage of a task.
+    pub(super) fn setup_run_id(&self, row: &TaskRow) -> String {
+        self.worktrees.setup_run_id(row)
+    }
+
+    /// Returns the commit from which the work on a task started, if its work tree is open.
+    pub(super) fn task_base(&self, row: &TaskRow) -> Option<String> {
+        self.worktrees.task_base(row)
+    }
+
     /// Reads where the branch of a task is.
     pub(super) async fn read_work_position(&self, row: &TaskRow) -> AppResult<AcceptanceBase> {
         self.worktrees.read_acceptance_base(row).await
     }
 
-    /// Moves the branch to the work of a stage. If the branch has moved meanwhile, another worker has the task, and nothing
-    /// changes.
-    pub(super) async fn accept_stage(&self, row: &TaskRow, accepted: AcceptedStage) -> AppResult<()> {
+    /// Moves the branch to the work of a stage, and returns its commit. If the branch has moved meanwhile, another worker has
+    /// the task, and nothing changes.
+    pub(super) async fn accept_stage(&self, row: &TaskRow, accepted: AcceptedStage) -> AppResult<String> {
         self.worktrees.accept_work(row, accepted).await
     }
 }

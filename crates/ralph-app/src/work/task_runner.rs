@@ -11,9 +11,12 @@ use super::active_tasks::ActiveTasks;
 use super::events::TaskEvent;
 use super::services::{AcceptedStage, WorkServices};
 use super::shared_budget::SharedBudget;
+use super::task_sealing::TaskSealing;
 use super::worktree_setup::WorktreeSetup;
 use crate::error::{AppError, AppResult};
+use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, STAGE_RUN_KIND};
+use ralph_engine::verify::TaskSeal;
 use ralph_process::Keeper;
 use ralph_store::{LeaseDisposition, LeaseRelease, Store, StoreError, TaskLease, TaskProgressUpdate, TaskRow};
 use ralph_util::failpoints::{self, FailPoint};
@@ -83,7 +86,7 @@ impl TaskRunner {
             self.return_lease().await?;
             return Ok(self.report_deferred(reason));
         }
-        let mut progress = self.pipeline.start_or_resume(self.task_row.task.status, before);
+        let progress = self.pipeline.start_or_resume(self.task_row.task.status, before);
         self.services.check_stages_can_start(&self.task_row, self.pipeline.remaining_stages(&progress))?;
         let (task, attempt) = (&self.lease.task_id, progress.attempts + 1);
         self.services.report_event(&TaskEvent::Leased { task, stage: &progress.stage, attempt });
@@ -92,11 +95,25 @@ impl TaskRunner {
             WorktreeSetup::Stopped => return self.return_interrupted(&progress).await,
             WorktreeSetup::Cancelled => return self.finish_cancelled(&progress).await,
         };
+        let task_seal = match self.seal_task(&tree).await? {
+            TaskSealing::Ready(task_seal) => task_seal,
+            TaskSealing::Stopped => return self.return_interrupted(&progress).await,
+            TaskSealing::Cancelled => return self.finish_cancelled(&progress).await,
+        };
+        self.run_sealed_stages(progress, &tree, task_seal.as_ref()).await
+    }
+
+    async fn run_sealed_stages(
+        &self,
+        mut progress: TaskProgress,
+        tree: &Project,
+        task_seal: Option<&TaskSeal>,
+    ) -> AppResult<TaskEnd> {
         loop {
             if self.active_tasks.stop_signal().is_some() {
                 return self.return_interrupted(&progress).await;
             }
-            let Some(finished) = self.run_stage(&mut progress, &tree).await? else {
+            let Some(finished) = self.run_stage(&mut progress, tree, task_seal).await? else {
                 return self.return_interrupted(&progress).await;
             };
             if finished.ended.outcome == Outcome::Completed {
@@ -161,7 +178,8 @@ impl TaskRunner {
         self.save_progress(progress).await?;
         failpoints::reach_fail_point(FailPoint::AcceptBegins);
         let accepted = AcceptedStage { position_before, stage: progress.stage.clone(), verified_tree };
-        self.services.accept_stage(&self.task_row, accepted).await
+        let commit = self.services.accept_stage(&self.task_row, accepted).await?;
+        Ok(self.retry_while_busy(|| self.store.store_accepted_commit(&self.lease, &commit)).await?)
     }
 
     async fn start_next_stage(&self, progress: &TaskProgress) -> AppResult<()> {

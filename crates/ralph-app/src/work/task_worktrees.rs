@@ -77,14 +77,14 @@ impl TaskWorktrees {
         self.run_git_blocking(move |layout| worktree::read_acceptance_base(layout, &tree)).await
     }
 
-    /// Moves the branch of a task to the accepted work.
-    pub(super) async fn accept_work(&self, row: &TaskRow, accepted: AcceptedStage) -> AppResult<()> {
+    /// Moves the branch of a task to the accepted work, and returns its commit.
+    pub(super) async fn accept_work(&self, row: &TaskRow, accepted: AcceptedStage) -> AppResult<String> {
         let tree = self.opened_worktree(row)?;
         let AcceptedStage { position_before, stage, verified_tree } = accepted;
         let accept = move |layout: &WorktreeLayout| {
             worktree::accept_work(layout, &tree, &position_before, stage.as_str(), verified_tree.as_deref())
         };
-        self.run_git_blocking(accept).await.map(drop)
+        self.run_git_blocking(accept).await.map(|work| work.commit)
     }
 
     fn lock_worktrees(&self) -> MutexGuard<'_, BTreeMap<String, TaskWorktree>> {

@@ -76,7 +76,7 @@ impl TaskRunner {
     }
 
     /// Waits until the setup must end. Returns its result, or `None` if the lease is lost.
-    async fn wait_for_setup_end(
+    pub(super) async fn wait_for_setup_end(
         &self,
         events: &mut UnboundedReceiver<ControlEvent>,
         command_sender: &UnboundedSender<JobCommand>,

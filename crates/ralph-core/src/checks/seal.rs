@@ -19,6 +19,15 @@ pub struct Seal {
     /// The commit from which the run started, if there is one.
     pub base: Option<String>,
     pub files: Vec<SealedFile>,
+    /// The folders above the sealed files, and links in place of folders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<SealedFile>,
+    /// Paths at which nothing exists and where a new file would change what a sealed command runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
+    /// Sealed files that the checks rewrite with the same content before any work is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<String>,
     /// Repository settings that choose the programs that git starts and the files that it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<SealedGitSetting>,
@@ -89,6 +98,8 @@ pub enum SealedFileKind {
     File,
     Executable,
     Link,
+    /// A folder above a sealed file.
+    Folder,
     /// A pipe, a device, or a directory in place of a file.
     Other,
 }
@@ -116,6 +127,26 @@ pub fn describe_file_changes(sealed: &[SealedFile], now: &[SealedFile]) -> Vec<S
     removed_or_changed.chain(added.map(|path| format!("{path} was added"))).collect()
 }
 
+/// Returns the changes of the folders above sealed files, one sentence each. Folders that are gone are left out: the files
+/// in them are reported as removed.
+#[must_use]
+pub fn describe_folder_changes(sealed: &[SealedFile], now: &[SealedFile]) -> Vec<String> {
+    let find_now = |was: &SealedFile| now.iter().find(|is| is.path == was.path);
+    sealed.iter().filter_map(|was| describe_difference(was, find_now(was)?)).collect()
+}
+
+/// Returns one sentence for each path at which something exists that did not exist when it was sealed.
+#[must_use]
+pub fn describe_added_paths(added: &[String]) -> Vec<String> {
+    added.iter().map(|path| format!("{path} was added")).collect()
+}
+
+/// Returns one sentence for each sealed file that was changed while a check ran and has its old content again.
+#[must_use]
+pub fn describe_restored_files(restored: &[String]) -> Vec<String> {
+    restored.iter().map(|path| format!("{path} was changed and restored")).collect()
+}
+
 /// Returns which settings of git's are not as they were sealed, one sentence for each.
 #[must_use]
 pub fn describe_setting_changes(sealed: &[SealedGitSetting], now: &[SealedGitSetting]) -> Vec<String> {
@@ -136,9 +167,10 @@ fn describe_difference(was: &SealedFile, is: &SealedFile) -> Option<String> {
     match (was.kind, is.kind) {
         (SealedFileKind::File, SealedFileKind::Executable) => Some(format!("{path} was made executable")),
         (SealedFileKind::Executable, SealedFileKind::File) => Some(format!("{path} is no longer executable")),
-        (SealedFileKind::File | SealedFileKind::Executable | SealedFileKind::Other, SealedFileKind::Link) => {
-            Some(format!("{path} was replaced by a link"))
-        }
+        (
+            SealedFileKind::File | SealedFileKind::Executable | SealedFileKind::Folder | SealedFileKind::Other,
+            SealedFileKind::Link,
+        ) => Some(format!("{path} was replaced by a link")),
         (was_kind, is_kind) if was_kind != is_kind => Some(format!("{path} was replaced")),
         (_, _) if was.sha256 != is.sha256 => Some(format!("{path} was changed")),
         (_, _) => None,
@@ -256,6 +288,39 @@ mod tests {
                 "new was added",
             ]
         );
+    }
+
+    // spec: V9
+    // finding: N6
+    #[test]
+    fn a_folder_above_a_sealed_file_that_becomes_something_else_is_named() {
+        use SealedFileKind::{Folder, Link, Other};
+        let sealed = [
+            sealed_file("a", Folder, ""),
+            sealed_file("b", Folder, ""),
+            sealed_file("c", Link, "1"),
+            sealed_file("gone", Folder, ""),
+            sealed_file("same", Folder, ""),
+        ];
+        let now = [
+            sealed_file("a", Link, "1"),
+            sealed_file("b", Other, ""),
+            sealed_file("c", Link, "2"),
+            sealed_file("same", Folder, ""),
+        ];
+        assert_eq!(
+            describe_folder_changes(&sealed, &now),
+            ["a was replaced by a link", "b was replaced", "c was changed"]
+        );
+    }
+
+    // spec: V9
+    #[test]
+    fn a_seal_of_an_older_version_can_be_read() {
+        let old = r#"{"digest":"d","criteria_digest":"c","base":null,"files":[{"path":"a","is":"file","sha256":"1"}]}"#;
+        let seal: Seal = serde_json::from_str(old).unwrap();
+        assert_eq!(seal.files.len(), 1);
+        assert!(seal.folders.is_empty() && seal.absent.is_empty() && seal.touched.is_empty());
     }
 
     // spec: V9

@@ -68,9 +68,13 @@ impl ClaimVerifier {
     ) -> impl Future<Output = VerificationPreparation> + Send + use<> {
         let context = self.check_context(round_log_name("baseline".to_owned(), round), SubmittedClaim::default());
         let requirements = self.requirements();
+        let task_seal = self.plan.context.task_seal.clone();
         async move {
             failpoints::reach_fail_point(FailPoint::PrepareStarted);
-            requirements.prepare(context, baseline, commands).await
+            match task_seal {
+                Some(seal) => requirements.prepare_from_task_seal(seal, context, baseline, commands).await,
+                None => requirements.prepare(context, baseline, commands).await,
+            }
         }
     }
 

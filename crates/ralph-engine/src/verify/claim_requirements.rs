@@ -58,9 +58,11 @@ impl ClaimRequirements {
                 let (SealingResult::Done { seal: before }, Some(sealer)) = (&sealing, sealer) else {
                     return VerificationPreparation { sealing, baseline: Vec::new() };
                 };
+                let stamps = sealer.read_stamps(&before.files);
                 let trials = run_baseline(&context, &criteria, control).await;
-                let (mut after, _) = seal_files(Ok(sealer), root, CheckIsolation::Workspace, note, control).await;
-                if let SealingResult::Done { seal } = &mut after {
+                let (mut after, sealer) = seal_files(Ok(sealer), root, CheckIsolation::Workspace, note, control).await;
+                if let (SealingResult::Done { seal }, Some(sealer)) = (&mut after, sealer) {
+                    seal.touched = stamps.changed_names(&sealer.read_stamps(&before.files));
                     seal.notes.extend(describe_changes_by_checks(&before.files, &seal.files));
                 }
                 VerificationPreparation { sealing: after, baseline: trials }
@@ -315,8 +317,8 @@ async fn enter_clean_checkout(
     let created = control.run_blocking(move || {
         let checkout = CleanCheckout::create(&sealer, &spec)?;
         let checkout_sealer = sealer.for_checkout(checkout.path());
-        let files = checkout_sealer.without_programs().hash_sealed_files()?;
-        Ok((checkout, sealer, SealedCheckout { sealer: checkout_sealer, files }))
+        let paths = checkout_sealer.without_programs().hash_sealed_files()?;
+        Ok((checkout, sealer, SealedCheckout { sealer: checkout_sealer, paths }))
     });
     let (checkout, sealer, sealed) = created
         .await
@@ -338,12 +340,12 @@ async fn monitor_clean_checkout(
     control: &mut VerificationControl,
 ) -> Result<SealMonitor, Box<CheckEvidence>> {
     let monitor = control.run_blocking(move || {
-        let changes = checkout.sealer.without_programs().file_changes_since(&checkout.files);
+        let changes = checkout.sealer.without_programs().file_changes_since(&checkout.paths);
         if !changes.is_empty() {
             return Err(changes);
         }
-        let files = checkout.sealer.hash_sealed_files().map_err(|error| vec![error.to_string()])?;
-        Ok(SealMonitor::new(sealer, seal, Some(SealedCheckout { files, ..checkout })))
+        let paths = checkout.sealer.hash_sealed_files().map_err(|error| vec![error.to_string()])?;
+        Ok(SealMonitor::new(sealer, seal, Some(SealedCheckout { paths, ..checkout })))
     });
     let monitor = monitor.await.map_err(|reason| vec![reason]).flatten();
     monitor.map_err(|changes| Box::new(seal_evidence_after_check(&changes)))

@@ -98,7 +98,7 @@ fn restore_sealed_file(root: &Path, checkout_root: &Path, file: &SealedFile) -> 
     match file.kind {
         SealedFileKind::File | SealedFileKind::Executable => fs::copy(from, to).map(drop),
         SealedFileKind::Link => std::os::unix::fs::symlink(fs::read_link(from)?, to),
-        SealedFileKind::Other => Ok(()),
+        SealedFileKind::Folder | SealedFileKind::Other => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use ralph_core::criterion::{CheckCommand, ExecutedFiles, ExternalCheck};
 
 use super::CheckEnvironment;
+use super::python_modules::{list_library_files, list_module_files};
 
 /// How many unresolved words of a command are reported.
 const MAX_COMMAND_NOTES: usize = 3;
@@ -13,6 +14,10 @@ pub(super) struct CommandFiles {
     /// Programs and scripts, each with all possible paths, whether they exist or not.
     scripts: Vec<Vec<PathBuf>>,
     possible_files: Vec<PathBuf>,
+    /// Files that Python would import instead of installed modules.
+    pub(super) shadowing_files: Vec<PathBuf>,
+    /// Groups of files of which an interpreter runs the first that exists.
+    pub(super) completions: Vec<Vec<PathBuf>>,
     /// Folders in which the command finds programs by name.
     pub(super) folders: Vec<PathBuf>,
     /// Notes about files that are not known in advance.
@@ -21,17 +26,31 @@ pub(super) struct CommandFiles {
 
 impl CommandFiles {
     pub(super) fn from_check(environment: &CheckEnvironment, check: &ExternalCheck) -> Self {
-        let ExecutedFiles { scripts, possible_files: perhaps, program_folders: folders, unresolved_words: unknown } =
-            check.command.executed_files(&|name| variable_value(environment, check, name));
+        let ExecutedFiles {
+            scripts,
+            possible_files: perhaps,
+            completions,
+            python_modules,
+            python_folders,
+            program_folders: folders,
+            unresolved_words: unknown,
+        } = check.command.executed_files(&|name| variable_value(environment, check, name));
         let bases = base_folders(environment, check);
         let inside = |names: &[String]| -> Vec<PathBuf> {
             let paths = names.iter().flat_map(|name| bases.iter().map(move |base| normalize_path(&base.join(name))));
             paths.filter(|path| path.starts_with(&environment.root)).collect()
         };
         let scripts: Vec<Vec<PathBuf>> = scripts.iter().map(|places| inside(places)).collect();
+        let modules = python_modules.iter().flat_map(|module| list_module_files(environment, module));
+        let imported = python_folders.iter().flat_map(|folder| list_library_files(folder));
+        let shadowing: Vec<String> = modules.chain(imported).collect();
+        let modules: Vec<String> = python_modules.iter().flat_map(|module| module.files.clone()).collect();
+        let completed: Vec<String> = completions.concat();
         Self {
+            shadowing_files: inside(&shadowing),
+            completions: completions.iter().map(|group| inside(group)).collect(),
             scripts: scripts.into_iter().filter(|places| !places.is_empty()).collect(),
-            possible_files: inside(&perhaps),
+            possible_files: [inside(&perhaps), inside(&modules), inside(&completed)].concat(),
             folders: folders_on_path(environment, check).into_iter().chain(inside(&folders)).collect(),
             notes: unknown.iter().take(MAX_COMMAND_NOTES).map(|word| unknown_file_note(check, word)).collect(),
         }

@@ -86,17 +86,19 @@ async fn verify_once(
         ),
         VerificationMethod::External(check) => {
             let log = format!("{}.check-{}.log", context.log_prefix, position.label);
+            let stamps = context.seal_monitor.read_stamps(control).await;
             let evidence = external::run_external_check(context, check, log, control).await;
             if !evidence.cached {
-                context.seal_monitor.check_seal(control).await;
+                context.seal_monitor.check_seal(stamps, control).await;
             }
             evidence
         }
         VerificationMethod::Semantic(check) => semantic::run_semantic_check(context, check, position, control).await,
         VerificationMethod::Plugin(check) => {
             let name = criterion.name.as_deref();
+            let stamps = context.seal_monitor.read_stamps(control).await;
             let evidence = plugin::run_plugin_check(context, check, position, name, control).await;
-            context.seal_monitor.check_seal(control).await;
+            context.seal_monitor.check_seal(stamps, control).await;
             evidence
         }
         VerificationMethod::MultiStage(staged) => verify_stages(context, staged, position, control).await,

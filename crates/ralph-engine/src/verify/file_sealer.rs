@@ -1,29 +1,33 @@
 //! Hashes the files and git settings that must not change during a run: when the run starts, and again for every claim.
 //! The seal itself is never read from the work tree.
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ralph_core::criterion::{Criterion, external_checks};
 use ralph_core::evidence::CheckEvidence;
 use ralph_core::seal::{
-    AllowedChanges, Seal, SealedFile, SealedFileKind, SealedGitSetting, describe_file_changes,
-    describe_setting_changes, seal_evidence,
+    AllowedChanges, Seal, SealedFile, SealedGitSetting, describe_added_paths, describe_file_changes,
+    describe_folder_changes, describe_setting_changes, seal_evidence,
 };
 use sha2::{Digest, Sha256};
 
 use super::CheckEnvironment;
 use super::acceptance::{AcceptancePolicy, PathPatterns, PatternError};
 use super::command_files::CommandFiles;
-use crate::git::{self, GitError};
+use super::file_hash::{hash_path, is_executable};
+use super::sealed_paths::{self, FileStamps, SealedPaths};
+use crate::git::{self, CheckoutError, GitError, TemporaryCheckout};
 use crate::project::Project;
 use ralph_util::digest::{finish_hex, sha256_hex};
 
 /// More files than this mean that a guard pattern is too wide.
 const MAX_SEALED_FILES: usize = 50_000;
+
+/// How many names are passed to one call of git.
+const MAX_NAMES_PER_CALL: usize = 500;
 
 /// The files of ralph that decide which commands run and which results count. Prompts are not sealed: in classic mode
 /// the agent may improve them.
@@ -42,6 +46,8 @@ pub enum SealError {
     SerializeCriteria(serde_json::Error),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
 }
 
 /// Finds and hashes the sealed files of a run.
@@ -58,6 +64,10 @@ pub struct FileSealer {
     program_folders: Vec<PathBuf>,
     /// The scripts and programs that checks name.
     command_files: Vec<PathBuf>,
+    /// Files whose appearance would change what a check runs.
+    shadowing_files: Vec<PathBuf>,
+    /// Groups of files of which an interpreter runs the first that exists.
+    completions: Vec<Vec<PathBuf>>,
     /// Notes for the user, for example about files that cannot be sealed.
     notes: Vec<String>,
     criteria: Vec<Criterion>,
@@ -85,6 +95,8 @@ impl FileSealer {
             by_product_patterns: PathPatterns::by_products_except(&acceptance.guard)?,
             program_folders: found.iter().flat_map(|named| named.folders.clone()).collect(),
             command_files: found.iter().flat_map(CommandFiles::files).collect(),
+            shadowing_files: found.iter().flat_map(|named| named.shadowing_files.clone()).collect(),
+            completions: found.iter().flat_map(|named| named.completions.clone()).collect(),
             notes: found.into_iter().flat_map(|named| named.notes).collect(),
             criteria: criteria.to_vec(),
             root: project.root.clone(),
@@ -97,22 +109,63 @@ impl FileSealer {
         let settings = self.scan_git_settings()?;
         let ScannedFiles { files, allowed, has_too_many_allowed: too_many } = self.scan_files(&self.command_files)?;
         let (files, allowed) = (into_sealed_files(files), into_sealed_files(allowed));
+        let SealedPaths { files, folders, absent } = self.add_surroundings(files)?;
         let git = settings.git;
         let criteria = serde_json::to_vec(&self.criteria).map_err(SealError::SerializeCriteria)?;
         let criteria_digest = sha256_hex(&criteria);
-        let mut all = Sha256::new();
-        all.update(&criteria_digest);
-        for file in &files {
-            all.update(serde_json::to_vec(file).map_err(SealError::SerializeCriteria)?);
-        }
-        for setting in &git {
-            all.update(serde_json::to_vec(setting).map_err(SealError::SerializeCriteria)?);
-        }
-        let digest = finish_hex(all);
         let unmatched = if too_many { Vec::new() } else { self.unmatched_guard_notes(&files, &allowed) };
         let notes = self.notes.iter().cloned().chain(unmatched).collect();
         let allowed = AllowedChanges { files: allowed, too_many, git: settings.allowed };
-        Ok(Seal { digest, criteria_digest, base, files, git, allowed, uncommitted: Vec::new(), notes })
+        let (touched, uncommitted) = (Vec::new(), Vec::new());
+        let digest = String::new();
+        with_digest(Seal {
+            digest,
+            criteria_digest,
+            base,
+            files,
+            folders,
+            absent,
+            touched,
+            git,
+            allowed,
+            uncommitted,
+            notes,
+        })
+    }
+
+    /// Hashes everything that must not change as it is in a commit. Files that the commit ignores and files outside the work
+    /// tree are hashed as they are now.
+    pub(super) fn seal_commit(&self, commit: &str) -> Result<Seal, SealError> {
+        let now = self.seal()?;
+        let checkout = TemporaryCheckout::create(&self.root, commit)?;
+        let SealedPaths { mut files, absent, .. } = self.for_checkout(checkout.path()).hash_sealed_files()?;
+        let others: Vec<SealedFile> =
+            now.files.into_iter().filter(|file| !files.iter().any(|known| known.path == file.path)).collect();
+        let ignored = list_ignored_names(checkout.path(), &others);
+        let is_kept = |file: &SealedFile| Path::new(&file.path).is_absolute() || ignored.contains(&file.path);
+        let mut folders = sealed_paths::scan_parent_folders(checkout.path(), &files)
+            .map_err(|source| unreadable_error(checkout.path(), source))?;
+        let is_new = |folder: &SealedFile| !folders.iter().any(|known| known.path == folder.path);
+        let kept: Vec<SealedFile> = others.into_iter().filter(is_kept).collect();
+        let above_kept = sealed_paths::scan_parent_folders(&self.root, &kept)
+            .map_err(|source| unreadable_error(&self.root, source))?;
+        let above_kept: Vec<SealedFile> = above_kept.into_iter().filter(is_new).collect();
+        folders.extend(above_kept);
+        files.extend(kept);
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        with_digest(Seal { base: Some(commit.to_owned()), files, folders, absent, ..now })
+    }
+
+    /// Hashes ralph's configuration again if it is outside the work tree: people may edit it between two stages, and
+    /// commands in it are run only after they were approved.
+    pub(super) fn refresh_settings_files(&self, mut seal: Seal) -> Result<Seal, SealError> {
+        let outside: Vec<&PathBuf> = self.ralph_files.iter().filter(|path| !path.starts_with(&self.root)).collect();
+        let names: Vec<String> = outside.iter().map(|path| self.relative_name(path)).collect();
+        let mut found = ScannedFiles::default();
+        outside.into_iter().try_for_each(|path| self.hash_file_into(path, &mut found))?;
+        seal.files.retain(|file| !names.contains(&file.path));
+        seal.files.extend(found.files.into_values());
+        with_digest(seal)
     }
 
     /// Returns a note for each guard pattern that matches no file.
@@ -123,8 +176,29 @@ impl FileSealer {
     }
 
     /// Hashes the files that must not change.
-    pub(super) fn hash_sealed_files(&self) -> Result<Vec<SealedFile>, SealError> {
-        Ok(into_sealed_files(self.scan_files(&self.command_files)?.files))
+    pub(super) fn hash_sealed_files(&self) -> Result<SealedPaths, SealError> {
+        self.add_surroundings(into_sealed_files(self.scan_files(&self.command_files)?.files))
+    }
+
+    /// Adds the folders above the files, and the paths at which nothing may appear.
+    fn add_surroundings(&self, files: Vec<SealedFile>) -> Result<SealedPaths, SealError> {
+        let folders = sealed_paths::scan_parent_folders(&self.root, &files);
+        let folders = folders.map_err(|source| unreadable_error(&self.root, source))?;
+        Ok(SealedPaths { files, folders, absent: self.list_absent_paths() })
+    }
+
+    /// Returns the paths at which nothing exists and where a new file would change what a check runs.
+    fn list_absent_paths(&self) -> Vec<String> {
+        let is_found = |group: &&Vec<PathBuf>| group.iter().any(|path| path.is_file());
+        let completions = self.completions.iter().filter(is_found).flatten();
+        let missing = completions.chain(&self.shadowing_files).filter(|path| path.symlink_metadata().is_err());
+        let names: BTreeSet<String> = missing.map(|path| self.relative_name(path)).collect();
+        names.into_iter().filter(|name| !self.allowed_patterns.matches(name)).collect()
+    }
+
+    /// Reads the stamps of sealed files.
+    pub(super) fn read_stamps(&self, files: &[SealedFile]) -> FileStamps {
+        FileStamps::read(&self.root, files.iter().map(|file| file.path.as_str()))
     }
 
     /// Hashes the files that are always sealed, and the named files.
@@ -148,7 +222,7 @@ impl FileSealer {
 
     /// Returns a description of each sealed file or setting that has changed.
     pub(super) fn changes_since(&self, seal: &Seal) -> Vec<String> {
-        let files = self.file_changes_since(&seal.files);
+        let files = self.file_changes_since(&SealedPaths::from(seal));
         if !files.is_empty() {
             return files;
         }
@@ -159,11 +233,24 @@ impl FileSealer {
     }
 
     /// Returns a description of each sealed file that has changed.
-    pub(super) fn file_changes_since(&self, sealed: &[SealedFile]) -> Vec<String> {
-        match self.rescan_files(sealed) {
-            Ok(now) => describe_file_changes(sealed, &into_sealed_files(now.files)),
-            Err(error) => vec![error.to_string()],
-        }
+    pub(super) fn file_changes_since(&self, sealed: &SealedPaths) -> Vec<String> {
+        self.find_path_changes(sealed).unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    fn find_path_changes(&self, sealed: &SealedPaths) -> Result<Vec<String>, SealError> {
+        let folders =
+            sealed_paths::rescan_folders(&self.root, sealed.folders.iter().map(|folder| folder.path.as_str()))
+                .map_err(|source| unreadable_error(&self.root, source))?;
+        let mut changes = describe_folder_changes(&sealed.folders, &folders);
+        let now = into_sealed_files(self.rescan_files(&sealed.files)?.files);
+        changes.extend(describe_file_changes(&sealed.files, &now));
+        let is_added = |name: &&String| {
+            let is_reported = now.iter().any(|file| file.path == **name);
+            !is_reported && self.root.join(name).symlink_metadata().is_ok()
+        };
+        let added: Vec<String> = sealed.absent.iter().filter(is_added).cloned().collect();
+        changes.extend(describe_added_paths(&added));
+        Ok(changes)
     }
 
     /// Returns a description of each change that `allow_changes` permits.
@@ -193,7 +280,7 @@ impl FileSealer {
 
     /// Returns a sealer for the same files in another checkout. Files outside the work tree are left out.
     pub(super) fn for_checkout(&self, root: &Path) -> Self {
-        let relocate = |paths: &[PathBuf]| {
+        let relocate = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| Some(root.join(path.strip_prefix(&self.root).ok()?))).collect()
         };
         Self {
@@ -203,6 +290,8 @@ impl FileSealer {
             volatile_folders: relocate(&self.volatile_folders),
             program_folders: relocate(&self.program_folders),
             command_files: relocate(&self.command_files),
+            shadowing_files: relocate(&self.shadowing_files),
+            completions: self.completions.iter().map(|group| relocate(group)).collect(),
             notes: Vec::new(),
             criteria: Vec::new(),
             guard_patterns: self.guard_patterns.clone(),
@@ -345,6 +434,33 @@ struct ScannedGitSettings {
     allowed: Vec<SealedGitSetting>,
 }
 
+/// Computes the digest of a seal.
+fn with_digest(seal: Seal) -> Result<Seal, SealError> {
+    let mut all = Sha256::new();
+    all.update(&seal.criteria_digest);
+    for file in seal.files.iter().chain(&seal.folders) {
+        all.update(serde_json::to_vec(file).map_err(SealError::SerializeCriteria)?);
+    }
+    all.update(seal.absent.join("\0"));
+    for setting in &seal.git {
+        all.update(serde_json::to_vec(setting).map_err(SealError::SerializeCriteria)?);
+    }
+    Ok(Seal { digest: finish_hex(all), ..seal })
+}
+
+/// Returns the names that the ignore rules of a checkout cover.
+fn list_ignored_names(checkout: &Path, files: &[SealedFile]) -> BTreeSet<String> {
+    let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).filter(|name| !name.starts_with('/')).collect();
+    let mut ignored = BTreeSet::new();
+    for some in names.chunks(MAX_NAMES_PER_CALL) {
+        let args = [&["-c", "core.quotePath=off", "check-ignore", "--no-index", "--"], some].concat();
+        // The exit code is 1 if none is ignored.
+        let listed = git::run_git(checkout, &args).unwrap_or_default();
+        ignored.extend(listed.lines().map(str::to_owned));
+    }
+    ignored
+}
+
 fn into_sealed_files(files: BTreeMap<String, SealedFile>) -> Vec<SealedFile> {
     files.into_values().collect()
 }
@@ -371,47 +487,4 @@ fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, SealError> {
         Err(error) => return Err(unreadable_error(folder, error)),
     };
     listed.map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable_error(folder, error))).collect()
-}
-
-fn hash_path(path: &Path) -> io::Result<Option<(SealedFileKind, String)>> {
-    let about = match path.symlink_metadata() {
-        Ok(about) => about,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    if about.is_symlink() {
-        let mut all = Sha256::new();
-        all.update(fs::read_link(path)?.as_os_str().as_bytes());
-        if let Ok(target) = path.metadata()
-            && target.is_file()
-        {
-            all.update(if is_executable(&target) { b"\0x" } else { b"\0-" });
-            hash_contents(path, &mut all)?;
-        }
-        return Ok(Some((SealedFileKind::Link, finish_hex(all))));
-    }
-    if !about.is_file() {
-        return Ok(Some((SealedFileKind::Other, sha256_hex(b""))));
-    }
-    let mut all = Sha256::new();
-    hash_contents(path, &mut all)?;
-    let kind = if is_executable(&about) { SealedFileKind::Executable } else { SealedFileKind::File };
-    Ok(Some((kind, finish_hex(all))))
-}
-
-fn is_executable(about: &fs::Metadata) -> bool {
-    about.permissions().mode() & 0o111 != 0
-}
-
-fn hash_contents(path: &Path, hasher: &mut Sha256) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    let mut piece = vec![0; 64 * 1024];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(()),
-            count => hasher.update(piece.get(..count).unwrap_or_default()),
-        }
-    }
 }

@@ -12,14 +12,18 @@ mod criteria;
 mod diff;
 mod dns;
 mod external;
+mod file_hash;
 mod file_sealer;
 mod judge;
 mod parallel;
 mod plugin;
 mod program;
 mod pycache;
+mod python_modules;
 mod seal_monitor;
+mod sealed_paths;
 mod semantic;
+mod task_seal;
 mod verification_control;
 
 use std::path::PathBuf;
@@ -41,6 +45,7 @@ pub use criteria::verify_next_criterion;
 pub use file_sealer::{FileSealer, SealError};
 pub use judge::{ClaimJudge, JudgeConnection};
 pub use seal_monitor::SealMonitor;
+pub use task_seal::{TaskSeal, TaskSealSource, TaskSealTerms};
 pub use verification_control::VerificationControl;
 
 /// Everything that the verification of one claim needs.

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::evidence::{CheckEvidence, EvidenceKind, Verdict};
-use ralph_core::seal::{Seal, SealedFile, allowed_changes_evidence, seal_evidence_after_check};
+use ralph_core::seal::{Seal, allowed_changes_evidence, describe_restored_files, seal_evidence_after_check};
 
 use super::file_sealer::FileSealer;
+use super::sealed_paths::{FileStamps, SealedPaths};
 use super::verification_control::VerificationControl;
 
 /// Detects changes of sealed files. The default value monitors nothing.
@@ -24,7 +25,14 @@ struct MonitoredSeal {
 /// A clean checkout and the hashes of its sealed files before the checks.
 pub(super) struct SealedCheckout {
     pub(super) sealer: FileSealer,
-    pub(super) files: Vec<SealedFile>,
+    pub(super) paths: SealedPaths,
+}
+
+/// The stamps of the sealed files before a check.
+#[derive(Default)]
+pub(super) struct StampsBeforeCheck {
+    worktree: FileStamps,
+    checkout: FileStamps,
 }
 
 impl SealMonitor {
@@ -39,13 +47,22 @@ impl SealMonitor {
         }
     }
 
-    /// Checks whether everything is still as it was sealed, on another thread, because there may be many files.
-    pub(super) async fn check_seal(&self, control: &mut VerificationControl) {
+    /// Reads the stamps of the sealed files, before a check starts.
+    pub(super) async fn read_stamps(&self, control: &mut VerificationControl) -> StampsBeforeCheck {
+        let Some(monitored) = self.monitored.clone() else { return StampsBeforeCheck::default() };
+        // Without stamps, the content is still compared.
+        control.run_blocking(move || monitored.read_stamps()).await.unwrap_or_default()
+    }
+
+    /// Checks whether everything is still as it was sealed, and was so while the check ran. On another thread, because
+    /// there may be many files.
+    pub(super) async fn check_seal(&self, before: StampsBeforeCheck, control: &mut VerificationControl) {
         let Some(monitored) = self.monitored.clone().filter(|monitored| monitored.broken_evidence().is_none()) else {
             return;
         };
         let checked = monitored.clone();
-        let changes = control.run_blocking(move || checked.find_changes()).await.unwrap_or_else(|reason| vec![reason]);
+        let changes = control.run_blocking(move || checked.find_changes(&before)).await;
+        let changes = changes.unwrap_or_else(|reason| vec![reason]);
         if control.is_stopped() {
             monitored.record_broken(seal_not_checked());
         } else if !changes.is_empty() {
@@ -67,12 +84,31 @@ impl SealMonitor {
 }
 
 impl MonitoredSeal {
-    fn find_changes(&self) -> Vec<String> {
+    fn find_changes(&self, before: &StampsBeforeCheck) -> Vec<String> {
         let mut changes = self.sealer.changes_since(&self.seal);
         if let Some(checkout) = &self.clean_checkout {
-            changes.extend(checkout.sealer.file_changes_since(&checkout.files));
+            changes.extend(checkout.sealer.file_changes_since(&checkout.paths));
         }
-        changes
+        if changes.is_empty() { self.find_restored_files(before) } else { changes }
+    }
+
+    fn read_stamps(&self) -> StampsBeforeCheck {
+        let checkout = self.clean_checkout.as_ref();
+        StampsBeforeCheck {
+            worktree: self.sealer.read_stamps(&self.seal.files),
+            checkout: checkout.map(|known| known.sealer.read_stamps(&known.paths.files)).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the files that were changed and restored. Files that the checks rewrote before any work was done are left
+    /// out.
+    fn find_restored_files(&self, before: &StampsBeforeCheck) -> Vec<String> {
+        let now = self.read_stamps();
+        let mut restored = before.worktree.changed_names(&now.worktree);
+        restored.extend(before.checkout.changed_names(&now.checkout));
+        restored.retain(|name| !self.seal.touched.contains(name));
+        restored.dedup();
+        describe_restored_files(&restored)
     }
 
     fn record_broken(&self, evidence: CheckEvidence) {

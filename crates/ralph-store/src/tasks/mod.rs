@@ -3,3 +3,4 @@ pub(crate) mod leases;
 pub(crate) mod rewind;
 pub(crate) mod task_changes;
 pub(crate) mod task_rows;
+pub(crate) mod task_seals;

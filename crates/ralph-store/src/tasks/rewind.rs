@@ -29,7 +29,8 @@ impl Store {
         Ok(self.execute_returning(statement, read_lease).await?.pop())
     }
 
-    /// Replaces the progress and the status of a task. With `None`, the progress is not changed.
+    /// Replaces the progress and the status of a task, and forgets the commit that was accepted last. With `None`, the
+    /// progress is not changed.
     pub async fn rewind_task(
         &self,
         lease: &TaskLease,
@@ -39,7 +40,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let progress = progress.map(|progress| self.to_json(progress)).transpose()?;
         let statement = sql!(
-            "UPDATE tasks SET pipeline = COALESCE($1, pipeline), status = $2, updated_at = $3 WHERE id = $4 AND fence = $5",
+            "UPDATE tasks SET pipeline = COALESCE($1, pipeline), status = $2, updated_at = $3, accepted_commit = NULL
+             WHERE id = $4 AND fence = $5",
             progress.as_deref(),
             status.as_str(),
             at.0,

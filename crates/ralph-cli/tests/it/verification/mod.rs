@@ -10,4 +10,6 @@ mod judges;
 mod plugins;
 mod receipts;
 mod require_criteria;
+mod seal_surroundings;
+mod task_seal;
 mod templates;

@@ -13,6 +13,17 @@ pub(super) struct ScriptInterpreter {
     pub(super) file_options: &'static [&'static str],
     /// Words that may precede the script.
     pub(super) leading_words: &'static [&'static str],
+    pub(super) search: ScriptSearch,
+}
+
+/// Which other files an interpreter looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScriptSearch {
+    Exact,
+    /// It adds endings such as `.js` to the name.
+    Node,
+    /// It imports modules from the folder of the script.
+    Python,
 }
 
 pub(super) const SHELL_NAMES: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"];
@@ -24,6 +35,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &[],
         file_options: &[],
         leading_words: &[],
+        search: ScriptSearch::Exact,
     },
     ScriptInterpreter {
         names: &["python", "pypy", "pythonw"],
@@ -31,6 +43,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["-W", "-X", "--check-hash-based-pycs"],
         file_options: &[],
         leading_words: &[],
+        search: ScriptSearch::Python,
     },
     ScriptInterpreter {
         names: &["coverage"],
@@ -38,6 +51,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["--source", "--rcfile", "--omit", "--include", "--data-file", "--concurrency", "--context"],
         file_options: &[],
         leading_words: &["run"],
+        search: ScriptSearch::Python,
     },
     ScriptInterpreter {
         names: &["node", "nodejs", "ts-node", "tsx"],
@@ -57,6 +71,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         ],
         file_options: &["-r", "--require", "--import", "--loader", "--experimental-loader"],
         leading_words: &["watch"],
+        search: ScriptSearch::Node,
     },
     ScriptInterpreter {
         names: &["deno", "bun"],
@@ -64,6 +79,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["-c", "--config", "--cwd", "--import-map", "--lock", "--filter"],
         file_options: &["-r", "--preload", "--require", "--import"],
         leading_words: &["run", "test"],
+        search: ScriptSearch::Exact,
     },
     ScriptInterpreter {
         names: &["perl", "ruby"],
@@ -71,6 +87,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["-C", "-I"],
         file_options: &["-r"],
         leading_words: &[],
+        search: ScriptSearch::Exact,
     },
     ScriptInterpreter {
         names: &["php"],
@@ -78,6 +95,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["-c", "-d", "-z"],
         file_options: &["-f"],
         leading_words: &[],
+        search: ScriptSearch::Exact,
     },
     ScriptInterpreter {
         names: &["lua", "luajit", "Rscript"],
@@ -85,6 +103,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
         value_options: &["-l"],
         file_options: &[],
         leading_words: &[],
+        search: ScriptSearch::Exact,
     },
 ];
 

@@ -10,8 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use known_programs::{
-    COMMAND_PREFIX_WORDS, CommandStart, CommandWrapper, SHELL_NAMES, ScriptInterpreter, find_interpreter, find_wrapper,
-    strip_version,
+    COMMAND_PREFIX_WORDS, CommandStart, CommandWrapper, SHELL_NAMES, ScriptInterpreter, ScriptSearch, find_interpreter,
+    find_wrapper, strip_version,
 };
 use shell_words::{ShellToken, ShellWord, WordPiece, tokenize_shell};
 
@@ -29,11 +29,29 @@ pub struct ExecutedFiles {
     pub scripts: Vec<Vec<String>>,
     /// Files that it may execute: modules, and files that another command pipes into an interpreter.
     pub possible_files: Vec<String>,
+    /// Groups of files of which an interpreter executes the first that exists.
+    pub completions: Vec<Vec<String>>,
+    /// Modules that Python finds in the work tree before those that are installed.
+    pub python_modules: Vec<PythonModule>,
+    /// Folders in which Python looks for imported modules first.
+    pub python_folders: Vec<String>,
     /// Folders that it adds to `PATH`.
     pub program_folders: Vec<String>,
     /// Words that name an executed file but that only a shell can resolve.
     pub unresolved_words: Vec<String>,
 }
+
+/// A module that `python -m` executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonModule {
+    /// The name of the outermost package.
+    pub name: String,
+    /// The files in which Python finds it.
+    pub files: Vec<String>,
+}
+
+/// The files that `node NAME` executes if `NAME` itself does not exist.
+const NODE_COMPLETIONS: &[&str] = &["", ".js", ".json", ".node", "/package.json", "/index.js", "/index.json"];
 
 impl CheckCommand {
     /// Returns the files that the command executes. `lookup_variable` returns the value of an environment variable.
@@ -221,6 +239,9 @@ impl ShellAnalyzer<'_> {
         while let Some(word) = rest.next() {
             let Some(text) = word.as_literal() else { return self.add_script(word) };
             if interpreter.code_options.contains(&text) {
+                if interpreter.search == ScriptSearch::Python {
+                    self.add_python_folders(".");
+                }
                 return;
             } else if text == "-m" {
                 return self.add_python_module(rest.next());
@@ -231,20 +252,57 @@ impl ShellAnalyzer<'_> {
             } else if text == "-" {
                 break;
             } else if !text.starts_with('-') && !interpreter.leading_words.contains(&text) {
-                return self.add_script(word);
+                return self.add_interpreted_script(interpreter, word);
             }
         }
         self.add_standard_input(inputs);
     }
 
-    /// `python -m a.b` executes `a/b.py` or `a/b/__main__.py`, if they exist.
+    /// `python -m a.b` executes `a/b.py` or `a/b/__main__.py`, and before it `a/__init__.py`, if they exist.
     fn add_python_module(&mut self, name: Option<&ShellWord>) {
         let Some(name) = name.and_then(ShellWord::as_literal) else { return };
-        let path = name.replace('.', "/");
-        for file in [[&path, ".py"].concat(), [&path, "/__main__.py"].concat()] {
-            let paths = self.possible_paths(&file);
-            self.executed.possible_files.extend(paths);
+        let parts: Vec<&str> = name.split('.').collect();
+        let mut files = Vec::new();
+        for length in 1..=parts.len() {
+            let path = parts.get(..length).unwrap_or_default().join("/");
+            for end in [".py", "/__init__.py", "/__main__.py"] {
+                files.extend(self.possible_paths(&[path.as_str(), end].concat()));
+            }
         }
+        let name = parts.first().copied().unwrap_or_default().to_owned();
+        self.executed.python_modules.push(PythonModule { name, files });
+        self.add_python_folders(".");
+    }
+
+    /// Records the folder from which Python imports modules first.
+    fn add_python_folders(&mut self, folder: &str) {
+        let folders = self.possible_paths(folder);
+        self.executed.python_folders.extend(folders);
+    }
+
+    /// Records the script of an interpreter, and the files that the interpreter also looks for.
+    fn add_interpreted_script(&mut self, interpreter: &ScriptInterpreter, word: &ShellWord) {
+        for value in self.possible_values(word) {
+            match interpreter.search {
+                ScriptSearch::Exact => {}
+                ScriptSearch::Node => self.add_completions(&value),
+                ScriptSearch::Python => {
+                    self.add_python_folders(&value);
+                    self.add_python_folders(value.rsplit_once('/').map_or(".", |(folder, _)| folder));
+                }
+            }
+        }
+        self.add_script(word);
+    }
+
+    fn add_completions(&mut self, name: &str) {
+        let completed: Vec<String> = NODE_COMPLETIONS.iter().map(|end| [name, end].concat()).collect();
+        let in_folder = |folder: usize| -> Vec<String> {
+            completed.iter().filter_map(|file| self.possible_paths(file).get(folder).cloned()).collect()
+        };
+        let groups: Vec<Vec<String>> =
+            (0..self.current_folders.len()).map(in_folder).filter(|group| !group.is_empty()).collect();
+        self.executed.completions.extend(groups);
     }
 
     /// An interpreter without a script argument reads its stdin: a redirected file, or the output of the previous

@@ -114,20 +114,60 @@ fn scripts_are_resolved_in_every_folder_that_a_command_enters() {
 
 // spec: V9
 #[test]
-fn interpreter_stdin_and_modules_are_possible_files() {
+fn files_that_an_interpreter_reads_from_stdin_are_possible_files() {
     for (text, file) in [
         ("sh < v.sh", "v.sh"),
         ("bash -s < v.sh", "v.sh"),
         ("python3 - < v.py", "v.py"),
         ("cat v.sh | sh", "v.sh"),
         ("uv run v.py", "v.py"),
-        ("python3 -m tools.verify", "tools/verify.py"),
-        ("cd a; python3 -m verify", "a/verify/__main__.py"),
     ] {
         let found = files_executed_by(text);
         assert!(found.possible_files.iter().any(|possible| possible == file), "{text}: {found:?}");
     }
     assert_eq!(files_executed_by("cat v.sh | grep x").possible_files, Vec::<String>::new());
+}
+
+// spec: V9
+// finding: N5
+#[test]
+fn files_in_which_python_finds_a_module_are_reported() {
+    let modules = |text: &str| files_executed_by(text).python_modules;
+    assert_eq!(
+        modules("python3 -m unittest -v"),
+        [PythonModule {
+            name: "unittest".to_owned(),
+            files: ["unittest.py", "unittest/__init__.py", "unittest/__main__.py"].map(String::from).to_vec()
+        }]
+    );
+    let nested = modules("cd a; uv run python -W error -m tools.verify").concat_files();
+    for file in ["tools.py", "a/tools/__init__.py", "tools/verify.py", "a/tools/verify/__main__.py"] {
+        assert!(nested.iter().any(|found| found == file), "{file}: {nested:?}");
+    }
+    for (text, folder) in [("python3 -m pytest", "."), ("python3 tools/v.py", "tools"), ("python3 -c 'import a'", ".")]
+    {
+        assert!(files_executed_by(text).python_folders.iter().any(|found| found == folder), "{text}");
+    }
+}
+
+trait ConcatFiles {
+    fn concat_files(&self) -> Vec<String>;
+}
+
+impl ConcatFiles for Vec<PythonModule> {
+    fn concat_files(&self) -> Vec<String> {
+        self.iter().flat_map(|module| module.files.clone()).collect()
+    }
+}
+
+// spec: V9
+// finding: N9
+#[test]
+fn the_endings_that_node_adds_are_reported_for_each_folder() {
+    let found = files_executed_by("cd web && node tools/verify").completions;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains(&"tools/verify.js".to_owned()), "{found:?}");
+    assert!(found[1].contains(&"web/tools/verify/index.js".to_owned()), "{found:?}");
 }
 
 // spec: V9

@@ -90,6 +90,7 @@ fn sample_plan() -> Arc<RunPlan> {
         visibility: OutputVisibility::Hidden,
         own_worktree: None,
         lease_fence: None,
+        task_seal: None,
     };
     Arc::new(RunPlan { spec, context })
 }

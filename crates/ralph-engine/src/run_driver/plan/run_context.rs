@@ -10,7 +10,7 @@ use super::run_spec::{RunSpec, RunSpecError};
 use super::stored_agent::StoredAgent;
 use crate::project::Project;
 use crate::run_driver::attempt::usage_file;
-use crate::verify::CheckEnvironment;
+use crate::verify::{CheckEnvironment, TaskSeal};
 use crate::worktree::AssignedWorktree;
 use ralph_agents::ConversationRequest;
 use ralph_util::session_log_file::SessionLogFile;
@@ -43,6 +43,8 @@ pub struct RunContext {
     pub own_worktree: Option<AssignedWorktree>,
     /// The fence of the worker's lease, if a worker drives the run as a stage.
     pub lease_fence: Option<i64>,
+    /// The seal of the task of which the run is a stage, if there is one. It replaces a seal of the run itself.
+    pub task_seal: Option<TaskSeal>,
 }
 
 /// Whether the agent's output is shown.
@@ -93,6 +95,7 @@ impl RunContext {
             project,
             own_worktree: None,
             lease_fence: None,
+            task_seal: None,
         })
     }
 

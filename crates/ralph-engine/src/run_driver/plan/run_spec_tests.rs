@@ -55,6 +55,7 @@ fn sample_plan(prompt: PromptSource) -> RunPlan {
         visibility: OutputVisibility::Hidden,
         own_worktree: None,
         lease_fence: None,
+        task_seal: None,
     };
     let log = SessionLogFile::new(Path::new("/somewhere/logs"), 1 << 30, Path::new("/somewhere/list"));
     RunPlan { spec, context }.with_session_log(log)

@@ -266,7 +266,9 @@ impl Evidence {
 
     /// Counts the checks that verify more than the claim.
     fn count_independent_checks(&self) -> usize {
-        let is_claim_only = |kind: EvidenceKind| matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal);
+        let is_claim_only = |kind: EvidenceKind| {
+            matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::ProtectedTests)
+        };
         self.checks.iter().filter(|check| !is_claim_only(check.method) && !check.unverified).count()
     }
 

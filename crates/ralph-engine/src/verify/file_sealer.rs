@@ -203,6 +203,7 @@ impl FileSealer {
             volatile_folders: relocate(&self.volatile_folders),
             program_folders: relocate(&self.program_folders),
             command_files: relocate(&self.command_files),
+            protected: None,
             notes: Vec::new(),
             criteria: Vec::new(),
             guard_patterns: self.guard_patterns.clone(),

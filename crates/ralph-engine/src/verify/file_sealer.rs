@@ -112,7 +112,7 @@ impl FileSealer {
         let unmatched = if too_many { Vec::new() } else { self.unmatched_guard_notes(&files, &allowed) };
         let notes = self.notes.iter().cloned().chain(unmatched).collect();
         let allowed = AllowedChanges { files: allowed, too_many, git: settings.allowed };
-        Ok(Seal { digest, criteria_digest, base, files, git, allowed, uncommitted: Vec::new(), notes })
+        Ok(Seal { digest, criteria_digest, base, files, git, allowed, uncommitted: Vec::new(), protected: None, notes })
     }
 
     /// Returns a note for each guard pattern that matches no file.
@@ -203,7 +203,6 @@ impl FileSealer {
             volatile_folders: relocate(&self.volatile_folders),
             program_folders: relocate(&self.program_folders),
             command_files: relocate(&self.command_files),
-            protected: None,
             notes: Vec::new(),
             criteria: Vec::new(),
             guard_patterns: self.guard_patterns.clone(),

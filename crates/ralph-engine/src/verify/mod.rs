@@ -17,6 +17,8 @@ mod judge;
 mod parallel;
 mod plugin;
 mod program;
+mod protected;
+mod protected_copy;
 mod pycache;
 mod seal_monitor;
 mod semantic;
@@ -40,6 +42,7 @@ pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;
 pub use file_sealer::{FileSealer, SealError};
 pub use judge::{ClaimJudge, JudgeConnection};
+pub use protected::read_protected_base;
 pub use seal_monitor::SealMonitor;
 pub use verification_control::VerificationControl;
 

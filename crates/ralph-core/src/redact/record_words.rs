@@ -139,6 +139,7 @@ const RECORD_WORDS: &[&str] = &[
     "priority",
     "promise_found",
     "prompt_hash",
+    "proof_limit",
     "protected",
     "protected_rejections",
     "protected_tests",

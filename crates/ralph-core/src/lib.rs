@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod pipeline;
 pub mod policy;
 pub mod prompt;
+pub mod protected;
 pub mod receipt;
 mod records;
 pub mod redact;

@@ -20,6 +20,9 @@ pub struct LoopState {
     pub policy: Policy,
     /// Consecutive verdicts that could not be evaluated.
     pub blind_verdicts: u32,
+    /// Claims that were rejected because of changed protected tests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub protected_rejections: u32,
     /// Spending of all attempts.
     pub spent: ModelSpend,
     /// The agent session that the next iteration resumes.
@@ -192,12 +195,18 @@ pub enum StopReason {
     },
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
 impl LoopState {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
-            policy,
             blind_verdicts: 0,
+            protected_rejections: policy.protected_rejections,
+            policy,
             spent: ModelSpend::default(),
             session: None,
             limits: RateLimitState::default(),

@@ -41,6 +41,14 @@ pub struct Policy {
     /// The duty of the role, in addition to its criteria.
     #[serde(default)]
     pub duty: RoleDuty,
+    /// Claims of earlier runs of the same task that were rejected because of changed protected tests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub protected_rejections: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// Whether a `<reject>` tag has an effect. It has in stages that review the work of another stage.
@@ -214,6 +222,7 @@ impl Policy {
             shared: Vec::new(),
             stall_after: 0,
             duty: RoleDuty::None,
+            protected_rejections: 0,
         }
     }
 }

@@ -85,6 +85,7 @@ pub fn build_acceptance(settings: &Settings) -> AppResult<AcceptancePolicy> {
         isolation: verification.isolation.value,
         setup: verification.setup.value.clone(),
         share: verification.share.value.clone(),
+        tests: verification.tests.value,
         is_always_fresh: !verification.cache.value,
     };
     for patterns in [&acceptance.guard, &acceptance.allow_changes] {

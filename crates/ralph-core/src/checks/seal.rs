@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{CheckEvidence, EvidenceKind, Verdict};
+use crate::protected::ProtectedBase;
 
 /// The sealed files and settings, as they were when the run started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct Seal {
     /// Uncommitted files at the start, in a run that checks only commits. They need not be committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
+    /// The protected tests before the work; `None` if they are not protected or could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<ProtectedBase>,
     /// Notes for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -264,9 +264,18 @@ impl Evidence {
         }
     }
 
+    /// Returns whether the claim is rejected because the checks fail with the protected tests as before the work.
+    #[must_use]
+    pub fn is_rejected_by_protected_tests(&self) -> bool {
+        let decides = |check: &&CheckEvidence| check.verdict == Verdict::Rejected;
+        self.checks.iter().find(decides).is_some_and(|check| check.method == EvidenceKind::ProtectedTests)
+    }
+
     /// Counts the checks that verify more than the claim.
     fn count_independent_checks(&self) -> usize {
-        let is_claim_only = |kind: EvidenceKind| matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal);
+        let is_claim_only = |kind: EvidenceKind| {
+            matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::ProtectedTests)
+        };
         self.checks.iter().filter(|check| !is_claim_only(check.method) && !check.unverified).count()
     }
 

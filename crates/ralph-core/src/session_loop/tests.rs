@@ -40,6 +40,7 @@ pub(super) fn sealing_with_digest(digest: &str) -> Option<SealingResult> {
         git: Vec::new(),
         allowed: crate::seal::AllowedChanges::default(),
         uncommitted: Vec::new(),
+        protected: None,
         notes: Vec::new(),
     };
     Some(SealingResult::Done { seal })

@@ -103,6 +103,7 @@ type StepResult = (LoopState, Vec<Effect>);
 struct LoopContext {
     policy: crate::policy::Policy,
     blind_verdicts: u32,
+    protected_rejections: u32,
     spent: ModelSpend,
     session: Option<crate::loop_state::AgentSession>,
     limits: crate::rate_limits::RateLimitState,
@@ -129,6 +130,7 @@ impl LoopContext {
         let LoopState {
             policy,
             blind_verdicts,
+            protected_rejections,
             spent,
             session,
             limits,
@@ -141,6 +143,7 @@ impl LoopContext {
         let context = Self {
             policy,
             blind_verdicts,
+            protected_rejections,
             spent,
             session,
             limits,
@@ -154,9 +157,32 @@ impl LoopContext {
     }
 
     fn enter_phase(self, phase: LoopPhase) -> LoopState {
-        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, .. } =
-            self;
-        LoopState { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, phase }
+        let Self {
+            policy,
+            blind_verdicts,
+            protected_rejections,
+            spent,
+            session,
+            limits,
+            worked,
+            unpriced,
+            stall,
+            pending_commands,
+            ..
+        } = self;
+        LoopState {
+            policy,
+            blind_verdicts,
+            protected_rejections,
+            spent,
+            session,
+            limits,
+            worked,
+            unpriced,
+            stall,
+            pending_commands,
+            phase,
+        }
     }
 
     /// Returns when the current event happened, by the driver's clock.

@@ -1,4 +1,5 @@
 //! The phase in which the checks of a claim run. A run with checks can be completed only here.
+use alloc::format;
 use alloc::vec;
 
 use super::transitions::{self, IterationResult, record_fact};
@@ -16,6 +17,9 @@ use crate::receipt::WorkTreeSnapshot;
 /// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
 /// budget.
 const MAX_BLIND_VERDICTS: u32 = 2;
+
+/// How many claims may be rejected because of changed protected tests before the run ends: a person decides then.
+const MAX_PROTECTED_REJECTIONS: u32 = 2;
 
 pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
     if is_late_event(&event, iteration.attempt_key(attempt)) {
@@ -53,6 +57,8 @@ fn on_verified(
     iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let verdict = evidence.verdict();
+    let is_by_protected_tests = evidence.is_rejected_by_protected_tests();
+    context.protected_rejections += u32::from(is_by_protected_tests);
     let reason = evidence.verdict_reason();
     let feedback = RejectionFeedback::rejected_claim(reason.clone(), evidence.deciding_output_tail().into());
     let fact = Fact::Verdict { iteration: iteration.number, verdict, reason: reason.clone(), checks: evidence.checks };
@@ -61,9 +67,15 @@ fn on_verified(
         Verdict::Accepted | Verdict::Rejected => 0,
     };
     let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
+    let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let (state, effects) = match verdict {
         Verdict::Accepted => transitions::complete_run(context, &iteration, reason, snapshot),
         Verdict::CouldNotEvaluate if is_too_often_blind => {
+            let run_end = RunEnd::new(Outcome::Blocked, reason);
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
+        }
+        Verdict::Rejected if is_too_often_changed => {
+            let reason = format!("the agent changed protected tests twice, a person decides: {reason}");
             let run_end = RunEnd::new(Outcome::Blocked, reason);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
         }

@@ -14,6 +14,7 @@ mod snapshot;
 mod temporary_folder;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tree_edit;
 mod worktree_commit;
 
 use std::ffi::{OsStr, OsString};
@@ -50,6 +51,7 @@ pub use refs::{
 };
 pub use sensitive_settings::read_sensitive_settings;
 pub use snapshot::{complete_tree_hash, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
+pub use tree_edit::{TreeEntry, edit_tree, list_ignored_paths, list_tree_entries, read_tree_file, write_object};
 pub use worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
 
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,16 @@
 //! Verifies the claims of a run: prepares the baseline and the seal, and collects the evidence for a claim. The rules decide
 //! what follows from it.
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::claim::ClaimReading;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
 use ralph_core::policy::BaselineMode;
+use ralph_core::protected::{ProtectedBase, TestProtection};
 use ralph_core::receipt::WorkTreeSnapshot;
-use ralph_core::seal::Seal;
+use ralph_core::seal::{Seal, SealingResult};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::attempt::attempt_runner::attempt_log_name;
@@ -18,8 +19,9 @@ use super::plan::judge_choice::JudgeChoice;
 use super::plan::run_plan::RunPlan;
 use crate::verify::{
     CheckCache, CheckContext, ClaimRequirements, SealMonitor, SubmittedClaim, VerificationControl,
-    VerificationPreparation,
+    VerificationPreparation, read_protected_base,
 };
+use crate::worktree;
 use ralph_agents::replay_output::read_output_claim;
 use ralph_process::{JobCommand, Keeper, LogBudget};
 use ralph_util::failpoints::{self, FailPoint};
@@ -69,12 +71,18 @@ impl ClaimVerifier {
         let context = self.check_context(round_log_name("baseline".to_owned(), round), SubmittedClaim::default());
         let requirements = self.requirements();
         let task_seal = self.plan.context.task_seal.clone();
+        let (root, run) = (self.plan.context.project.root.clone(), self.plan.context.id.clone());
+        let protection = self.plan.spec.acceptance.tests;
         async move {
             failpoints::reach_fail_point(FailPoint::PrepareStarted);
-            match task_seal {
+            let mut prepared = match task_seal {
                 Some(seal) => requirements.prepare_from_task_seal(seal, context, baseline, commands).await,
                 None => requirements.prepare(context, baseline, commands).await,
+            };
+            if let SealingResult::Done { seal } = &mut prepared.sealing {
+                seal.protected = protected_base(root, run, protection, seal.base.clone()).await;
             }
+            prepared
         }
     }
 
@@ -143,6 +151,23 @@ impl ClaimVerifier {
             sealer: self.plan.build_sealer(),
         }
     }
+}
+
+/// Returns the protected files at the start of a run, with uncommitted files if a snapshot was taken.
+async fn protected_base(
+    root: PathBuf,
+    run: String,
+    protection: TestProtection,
+    head: Option<String>,
+) -> Option<ProtectedBase> {
+    if protection == TestProtection::Off {
+        return None;
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        let before = worktree::read_run_trees(&root, &run).ok().flatten().map(|trees| trees.before);
+        Some(read_protected_base(&root, before.or(head)?))
+    });
+    read.await.ok().flatten()
 }
 
 /// Returns the common prefix of the checks' log file names. Later rounds do not overwrite the logs of earlier ones.

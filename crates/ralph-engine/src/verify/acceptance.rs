@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ralph_core::check_isolation::CheckIsolation;
+use ralph_core::protected::TestProtection;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,13 +11,15 @@ use serde::{Deserialize, Serialize};
 pub struct AcceptancePolicy {
     /// Patterns for files that must not change before a claim; a leading `!` excludes files.
     pub guard: Vec<String>,
-    /// Patterns for sealed files that may change nevertheless.
+    /// Patterns for sealed files and protected tests that may change nevertheless.
     pub allow_changes: Vec<String>,
     pub isolation: CheckIsolation,
     /// Commands that prepare a fresh checkout for the checks.
     pub setup: Vec<String>,
     /// Folders of the work tree that are linked into a fresh checkout.
     pub share: Vec<String>,
+    /// What a change of a protected test means.
+    pub tests: TestProtection,
     /// Whether a check that accepted runs again although nothing has changed since.
     pub is_always_fresh: bool,
 }

@@ -7,6 +7,7 @@ use ralph_core::commit_requirement::{CommitPeriod, CommitRequirement, check_comm
 use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use ralph_core::policy::BaselineMode;
+use ralph_core::protected::ProtectedBase;
 use ralph_core::role_duty::RoleDuty;
 use ralph_core::seal::{Seal, SealingResult, describe_changes_by_checks, seal_evidence, seal_evidence_after_check};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -15,6 +16,7 @@ use super::acceptance::AcceptancePolicy;
 use super::baseline::run_baseline;
 use super::clean_checkout::{CleanCheckout, CleanCheckoutError, CleanCheckoutSpec};
 use super::file_sealer::{FileSealer, SealError};
+use super::protected::{ProtectedTests, second_run_context};
 use super::seal_monitor::{SealedCheckout, seal_not_checked};
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckEnvironment, SealMonitor, criteria, external};
@@ -136,6 +138,7 @@ impl SealedClaim {
             (CheckIsolation::Clean, _) => CommitRequirement::AllWork,
             (CheckIsolation::Workspace, duty) => required_commit(duty),
         };
+        let task_base = self.task_base.clone();
         let base = match self.duty {
             RoleDuty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
             RoleDuty::None | RoleDuty::Commit | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
@@ -145,7 +148,15 @@ impl SealedClaim {
             Ok(commit) => commit,
             Err(objection) => return single_evidence(objection),
         };
-        match self.acceptance.isolation {
+        let protected = ProtectedTests::compare(
+            &self.acceptance,
+            protected_base(task_base, &seal),
+            &context.environment.root,
+            control,
+        );
+        let protected = protected.await;
+        let second = second_run_context(&context);
+        let evidence = match self.acceptance.isolation {
             CheckIsolation::Workspace => {
                 let seal_monitor = SealMonitor::new(sealer, seal, None);
                 let context = CheckContext { seal_monitor, ..context };
@@ -163,8 +174,18 @@ impl SealedClaim {
                     Err(evidence) => single_evidence(evidence),
                 }
             }
+        };
+        match protected {
+            Some(protected) => protected.append_evidence(second, &self.criteria, evidence, control).await,
+            None => evidence,
         }
     }
+}
+
+/// Returns the protected files before the work: a task has worked since the commit from which its work tree started.
+fn protected_base(task_base: Option<String>, seal: &Seal) -> Option<ProtectedBase> {
+    let recorded = seal.protected.clone()?;
+    Some(ProtectedBase { tree: task_base.unwrap_or(recorded.tree), ..recorded })
 }
 
 /// Verifies all criteria. If there are none, the intact seal is the only evidence, which proves nothing about the work.

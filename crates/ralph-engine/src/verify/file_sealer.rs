@@ -129,6 +129,7 @@ impl FileSealer {
             git,
             allowed,
             uncommitted,
+            protected: None,
             notes,
         })
     }

@@ -6,7 +6,7 @@ use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDr
 use crate::config::keys::show::slot_value;
 use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
-    NumberBounds, ON_ERROR_CHOICES, SCOPE_CHOICES, SettingSlot,
+    NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
 };
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::Setting;
@@ -121,6 +121,7 @@ fn slot_schema(slot: &SettingSlot<'_>) -> Value {
         SettingSlot::Context(_) => choice_schema(CONTEXT_CHOICES),
         SettingSlot::Scope(_) => choice_schema(SCOPE_CHOICES),
         SettingSlot::Method(_) => choice_schema(METHOD_CHOICES),
+        SettingSlot::Protection(_) => choice_schema(PROTECTION_CHOICES),
         SettingSlot::Isolation(_) => choice_schema(ISOLATION_CHOICES),
         SettingSlot::Landing(_) => choice_schema(LANDING_CHOICES),
         SettingSlot::Contradictions(_) => {

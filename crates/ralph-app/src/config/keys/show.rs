@@ -7,7 +7,7 @@ use crate::config::checks::check_json::check_to_json;
 use crate::config::keys::key_list::{AGENT_KEYS, CONFIG_KEYS, KeyTarget};
 use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
-    ON_ERROR_CHOICES, SCOPE_CHOICES, SettingSlot, contradictions_to_json,
+    ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot, contradictions_to_json,
 };
 use crate::config::settings::all_settings::Settings;
 use crate::config::settings::origin::{Setting, SettingOrigin};
@@ -104,6 +104,7 @@ pub(in crate::config) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
         SettingSlot::Context(slot) => to_json_setting(slot, |found| json!(choice_name(CONTEXT_CHOICES, found))),
         SettingSlot::Scope(slot) => to_json_setting(slot, |found| json!(choice_name(SCOPE_CHOICES, found))),
         SettingSlot::Method(slot) => to_json_setting(slot, |found| json!(choice_name(METHOD_CHOICES, found))),
+        SettingSlot::Protection(slot) => to_json_setting(slot, |found| json!(choice_name(PROTECTION_CHOICES, found))),
         SettingSlot::Isolation(slot) => to_json_setting(slot, |found| json!(choice_name(ISOLATION_CHOICES, found))),
         SettingSlot::Landing(slot) => to_json_setting(slot, |found| json!(choice_name(LANDING_CHOICES, found))),
         SettingSlot::Contradictions(slot) => to_json_setting(slot, contradictions_to_json),

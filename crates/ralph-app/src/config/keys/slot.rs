@@ -18,6 +18,7 @@ use crate::config::settings::origin::Setting;
 use crate::config::settings::pipeline::LandingMode;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_core::check_isolation::CheckIsolation;
+use ralph_core::protected::TestProtection;
 use ralph_util::amounts::{DollarAmount, parse_tokens};
 use ralph_util::duration;
 use ralph_util::memory_size::MemorySize;
@@ -49,6 +50,7 @@ pub(in crate::config) enum SettingSlot<'a> {
     Scope(&'a mut Setting<ClaimScope>),
     Method(&'a mut Setting<MethodName>),
     Isolation(&'a mut Setting<CheckIsolation>),
+    Protection(&'a mut Setting<TestProtection>),
     Landing(&'a mut Setting<LandingMode>),
     Contradictions(&'a mut Setting<ContradictionSearch>),
     Checks(&'a mut Setting<Vec<ConfiguredCheck>>),
@@ -102,6 +104,12 @@ pub(in crate::config) const SCOPE_CHOICES: &[(&str, ClaimScope)] =
 
 pub(in crate::config) const ON_ERROR_CHOICES: &[(&str, JudgeErrorPolicy)] =
     &[("reject", JudgeErrorPolicy::Reject), ("string_match", JudgeErrorPolicy::StringMatch)];
+pub(in crate::config) const PROTECTION_CHOICES: &[(&str, TestProtection)] = &[
+    (TestProtection::Protect.as_str(), TestProtection::Protect),
+    (TestProtection::Report.as_str(), TestProtection::Report),
+    (TestProtection::Off.as_str(), TestProtection::Off),
+];
+
 pub(in crate::config) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
     (CheckIsolation::Workspace.as_str(), CheckIsolation::Workspace),
     (CheckIsolation::Clean.as_str(), CheckIsolation::Clean),
@@ -147,6 +155,7 @@ impl SettingSlot<'_> {
             | Self::MaybeApi(_)
             | Self::Method(_)
             | Self::Isolation(_)
+            | Self::Protection(_)
             | Self::Landing(_)
             | Self::Agents(_) => ValueShape::Scalar,
         }
@@ -179,6 +188,7 @@ impl SettingSlot<'_> {
             Self::Context(slot) => slot.set(read_choice(node, CONTEXT_CHOICES).map_err(refused)?, origin),
             Self::Scope(slot) => slot.set(read_choice(node, SCOPE_CHOICES).map_err(refused)?, origin),
             Self::Method(slot) => slot.set(read_choice(node, METHOD_CHOICES).map_err(refused)?, origin),
+            Self::Protection(slot) => slot.set(read_choice(node, PROTECTION_CHOICES).map_err(refused)?, origin),
             Self::Isolation(slot) => slot.set(read_choice(node, ISOLATION_CHOICES).map_err(refused)?, origin),
             Self::Landing(slot) => slot.set(read_choice(node, LANDING_CHOICES).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(read_contradictions(node).map_err(refused)?, origin),

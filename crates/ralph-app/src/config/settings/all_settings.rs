@@ -20,6 +20,7 @@ use crate::config::settings::project_commands::ProjectCommand;
 use crate::config::settings::roles::AllRoleSettings;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_core::check_isolation::CheckIsolation;
+use ralph_core::protected::TestProtection;
 use ralph_util::amounts::DollarAmount;
 use ralph_util::memory_size::MemorySize;
 
@@ -69,6 +70,8 @@ pub struct VerificationSettings {
     pub isolation: Setting<CheckIsolation>,
     pub setup: Setting<Vec<String>>,
     pub share: Setting<Vec<String>>,
+    /// What a change of a protected test means.
+    pub tests: Setting<TestProtection>,
     pub cache: Setting<bool>,
     pub role_checks: Setting<bool>,
     /// Refuse to start if only the agent's claim would decide.
@@ -84,6 +87,7 @@ impl Default for VerificationSettings {
             isolation: Setting::built_in(CheckIsolation::Workspace),
             setup: Setting::default(),
             share: Setting::default(),
+            tests: Setting::built_in(TestProtection::Protect),
             cache: Setting::built_in(true),
             role_checks: Setting::built_in(true),
             require_criteria: Setting::built_in(false),

@@ -15,6 +15,10 @@ pub struct ProofArgs {
     /// more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
+    /// Sealed files and protected tests that the work may change, as a .gitignore pattern; replaces the configured
+    /// ones; repeat for more
+    #[arg(long, value_name = "GLOB")]
+    allow_changes: Vec<String>,
     /// Runs the checks on the claimed commit in a fresh checkout; uncommitted changes do not count
     #[arg(long)]
     clean: bool,
@@ -43,6 +47,8 @@ impl ProofArgs {
     pub fn apply(&self, settings: &mut Settings) {
         let verification = &mut settings.verification;
         verification.guard.set_from_flag((!self.guard.is_empty()).then(|| self.guard.clone()), "--guard");
+        let allowed = (!self.allow_changes.is_empty()).then(|| self.allow_changes.clone());
+        verification.allow_changes.set_from_flag(allowed, "--allow-changes");
         verification.isolation.set_from_flag(self.clean.then_some(CheckIsolation::Clean), "--clean");
         verification.require_criteria.set_from_flag(self.require_criteria.then_some(true), "--require-criteria");
     }

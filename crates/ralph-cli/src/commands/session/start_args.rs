@@ -36,7 +36,7 @@ pub struct LoopStartArgs {
     prompt_file: Option<PathBuf>,
     /// Reads the arguments of /ralph from standard input: the task, mixed with the options below
     #[arg(long, value_name = "-", value_parser = ["-"], conflicts_with_all = ["description", "max_iterations",
-        "completion_promise", "check", "check_timeout", "guard", "max_cost", "max_tokens", "max_duration"])]
+        "completion_promise", "check", "check_timeout", "guard", "allow_changes", "max_cost", "max_tokens", "max_duration"])]
     arguments: Option<String>,
     /// Display name of the loop
     #[arg(long, value_name = "TEXT")]
@@ -57,6 +57,10 @@ pub struct LoopStartArgs {
     /// more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
+    /// Sealed files and protected tests that the work may change, as a .gitignore pattern; replaces the configured
+    /// ones; repeat for more
+    #[arg(long, value_name = "GLOB")]
+    allow_changes: Vec<String>,
     #[command(flatten)]
     budget: BudgetArgs,
     /// Prints one JSON object
@@ -73,6 +77,7 @@ const INLINE_OPTIONS: &[&str] = &[
     "check",
     "check-timeout",
     "guard",
+    "allow-changes",
     "max-cost",
     "max-tokens",
     "max-duration",
@@ -137,6 +142,8 @@ impl LoopStartArgs {
         settings.session.promise.set_from_flag(self.completion_promise.clone(), "--completion-promise");
         let guard = (!self.guard.is_empty()).then(|| self.guard.clone());
         settings.verification.guard.set_from_flag(guard, "--guard");
+        let allowed = (!self.allow_changes.is_empty()).then(|| self.allow_changes.clone());
+        settings.verification.allow_changes.set_from_flag(allowed, "--allow-changes");
         self.budget.apply(settings);
     }
 

@@ -171,6 +171,7 @@ pub(crate) fn sample_seal() -> Seal {
         git: Vec::new(),
         allowed: crate::seal::AllowedChanges::default(),
         uncommitted: Vec::new(),
+        protected: None,
         notes: Vec::new(),
     }
 }

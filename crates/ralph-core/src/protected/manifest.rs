@@ -1,0 +1,335 @@
+//! Manifests that mix deciding parts with others: compares and replaces only the parts that decide what a test command
+//! runs. A dependency that the work adds is not a deciding part.
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value};
+
+use super::sections::{DecidingKeys, SectionSyntax, SectionedText};
+
+/// How the deciding parts of a manifest are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManifestKind {
+    /// JSON with deciding keys at the top level.
+    PackageJson,
+    Cargo,
+    Pyproject,
+    SetupCfg,
+    Pom,
+    Gradle,
+    DotNetProject,
+    CMake,
+    Meson,
+}
+
+const JSON_KEYS: &[&str] = &[
+    "scripts",
+    "jest",
+    "mocha",
+    "ava",
+    "vitest",
+    "nyc",
+    "c8",
+    "tap",
+    "config",
+    "workspaces",
+    "tasks",
+    "test",
+    "babel",
+    "cypress",
+    "playwright",
+    "autoload-dev",
+];
+
+const CARGO_KEYS: &[DecidingKeys] = &[
+    DecidingKeys::all("test"),
+    DecidingKeys::all("bench"),
+    DecidingKeys::some("lib", &["test", "doctest", "bench", "harness", "path"]),
+    DecidingKeys::some("bin", &["test", "harness"]),
+    DecidingKeys::some("example", &["test", "harness"]),
+    DecidingKeys::some("package", &["autotests", "autobenches", "autobins", "autoexamples", "autolib"]),
+    DecidingKeys::some("workspace", &["members", "exclude", "default-members"]),
+];
+
+const PYPROJECT_KEYS: &[DecidingKeys] = &[
+    DecidingKeys::all("tool.pytest"),
+    DecidingKeys::all("tool.tox"),
+    DecidingKeys::all("tool.nox"),
+    DecidingKeys::all("tool.coverage"),
+    DecidingKeys::all("tool.hatch.envs"),
+    DecidingKeys::all("tool.poe"),
+    DecidingKeys::all("tool.taskipy"),
+    DecidingKeys::all("tool.pdm.scripts"),
+    DecidingKeys::all("project.entry-points.pytest11"),
+];
+
+const SETUP_CFG_KEYS: &[DecidingKeys] = &[
+    DecidingKeys::all("tool:pytest"),
+    DecidingKeys::all("pytest"),
+    DecidingKeys::all("unittest"),
+    DecidingKeys::all("nosetests"),
+    DecidingKeys::all("coverage:run"),
+    DecidingKeys::all("tox"),
+    DecidingKeys::all("aliases"),
+    DecidingKeys::all("test"),
+];
+
+const POM_MARKS: &[&str] = &[
+    "surefire",
+    "failsafe",
+    "skiptests",
+    "skipits",
+    "maven.test",
+    "testfailureignore",
+    "<test>",
+    "testsource",
+    "testresource",
+    "testexclude",
+    "<module>",
+    "<exclude>",
+    "<include>",
+    "<profile>",
+    "<skip>",
+    "<groups>",
+    "argline",
+];
+
+const DOTNET_MARKS: &[&str] =
+    &["istestproject", "<compile ", "runsettings", "vstest", "<import ", "<target ", "testing"];
+
+const CMAKE_MARKS: &[&str] =
+    &["add_test", "enable_testing", "discover_tests", "ctest", "set_tests_properties", "will_fail", "disabled"];
+
+const MESON_MARKS: &[&str] = &["test(", "benchmark(", "should_fail"];
+
+/// Blocks of a Gradle script that do not decide what runs.
+const GRADLE_FREE_BLOCKS: &[&str] = &["dependencies", "repositories"];
+
+impl ManifestKind {
+    /// Returns whether the deciding parts differ. `None` is a file that does not exist.
+    #[must_use]
+    pub fn deciding_parts_differ(self, base: &str, claimed: &str) -> bool {
+        self.read_deciding_parts(base) != self.read_deciding_parts(claimed)
+    }
+
+    /// Returns whether a new manifest can decide what an existing test command runs. Other programs read only the
+    /// manifest of the folder in which they run.
+    #[must_use]
+    pub fn decides_when_added(self, claimed: &str) -> bool {
+        match self {
+            Self::Pyproject | Self::SetupCfg => self.deciding_parts_differ("", claimed),
+            Self::PackageJson
+            | Self::Cargo
+            | Self::Pom
+            | Self::Gradle
+            | Self::DotNetProject
+            | Self::CMake
+            | Self::Meson => false,
+        }
+    }
+
+    /// Returns the claimed manifest with the deciding parts of the base, or `None` if they cannot be separated.
+    #[must_use]
+    pub fn with_deciding_parts_of(self, base: &str, claimed: &str) -> Option<String> {
+        match self {
+            Self::PackageJson => merge_json(base, claimed),
+            Self::Cargo => merge_sections(SectionSyntax::Toml, base, claimed, CARGO_KEYS),
+            Self::Pyproject => merge_sections(SectionSyntax::Toml, base, claimed, PYPROJECT_KEYS),
+            Self::SetupCfg => merge_sections(SectionSyntax::Ini, base, claimed, SETUP_CFG_KEYS),
+            Self::CMake => Some(merge_lines(base, claimed, CMAKE_MARKS)),
+            Self::Pom | Self::Gradle | Self::DotNetProject | Self::Meson => None,
+        }
+    }
+
+    /// Returns the deciding parts in a comparable form. A manifest that cannot be parsed decides as a whole.
+    fn read_deciding_parts(self, text: &str) -> Vec<String> {
+        let whole = || [text.to_string()].into();
+        match self {
+            Self::PackageJson => match parse_object(text) {
+                Some(all) => JSON_KEYS
+                    .iter()
+                    .filter_map(|key| all.get(*key).map(|value| alloc::format!("{key}={value}")))
+                    .collect(),
+                None if text.trim().is_empty() => Vec::new(),
+                None => whole(),
+            },
+            Self::Cargo => SectionedText::parse(text, SectionSyntax::Toml).deciding_items(CARGO_KEYS),
+            Self::Pyproject => SectionedText::parse(text, SectionSyntax::Toml).deciding_items(PYPROJECT_KEYS),
+            Self::SetupCfg => SectionedText::parse(text, SectionSyntax::Ini).deciding_items(SETUP_CFG_KEYS),
+            Self::Pom => marked_elements(text, POM_MARKS),
+            Self::DotNetProject => marked_elements(text, DOTNET_MARKS),
+            Self::CMake => marked_lines(text, CMAKE_MARKS),
+            Self::Meson => marked_lines(text, MESON_MARKS),
+            Self::Gradle => lines_outside_blocks(text, GRADLE_FREE_BLOCKS),
+        }
+    }
+}
+
+fn parse_object(text: &str) -> Option<Map<String, Value>> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(all)) => Some(all),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn merge_json(base: &str, claimed: &str) -> Option<String> {
+    let (base, mut merged) = (parse_object(base)?, parse_object(claimed)?);
+    for key in JSON_KEYS {
+        match base.get(*key) {
+            Some(value) => drop(merged.insert(key.to_string(), value.clone())),
+            None => drop(merged.remove(*key)),
+        }
+    }
+    serde_json::to_string_pretty(&Value::Object(merged)).ok()
+}
+
+fn merge_sections(syntax: SectionSyntax, base: &str, claimed: &str, keys: &[DecidingKeys]) -> Option<String> {
+    let base = SectionedText::parse(base, syntax);
+    let merged = SectionedText::parse(claimed, syntax).with_deciding_items_of(&base, keys);
+    // The result must have exactly the deciding parts of the base: the lines may be written in an unknown way.
+    let is_right = SectionedText::parse(&merged, syntax).deciding_items(keys) == base.deciding_items(keys);
+    is_right.then_some(merged)
+}
+
+fn has_mark(text: &str, marks: &[&str]) -> bool {
+    let lower = text.to_ascii_lowercase();
+    marks.iter().any(|mark| lower.contains(mark))
+}
+
+fn marked_lines(text: &str, marks: &[&str]) -> Vec<String> {
+    text.lines().map(str::trim).filter(|line| has_mark(line, marks)).map(str::to_string).collect()
+}
+
+fn merge_lines(base: &str, claimed: &str, marks: &[&str]) -> String {
+    let kept = claimed.lines().filter(|line| !has_mark(line, marks));
+    let added = base.lines().filter(|line| has_mark(line, marks));
+    kept.chain(added).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns the marked lines, and for `<plugin>` elements with a mark the whole element: its configuration decides too.
+fn marked_elements(text: &str, marks: &[&str]) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (number, piece) in text.split("<plugin>").enumerate() {
+        let (plugin, rest) = match piece.split_once("</plugin>") {
+            Some((plugin, rest)) if number > 0 => (plugin, rest),
+            Some(_) | None => ("", piece),
+        };
+        if has_mark(plugin, marks) {
+            parts.push(plugin.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        parts.extend(marked_lines(rest, marks));
+    }
+    parts
+}
+
+/// Returns the lines outside the named blocks, without comments and empty lines.
+fn lines_outside_blocks(text: &str, blocks: &[&str]) -> Vec<String> {
+    let (mut parts, mut depth) = (Vec::new(), 0_usize);
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let opened = line.matches('{').count();
+        let is_free_block = blocks.iter().any(|block| line.starts_with(block) && opened > 0);
+        if depth > 0 || is_free_block {
+            depth = (depth + opened).saturating_sub(line.matches('}').count());
+        } else {
+            parts.push(line.to_string());
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: V15
+    // finding: N3
+    #[test]
+    fn a_dependency_is_free_and_a_script_decides() {
+        use ManifestKind::{CMake, Cargo, DotNetProject, Gradle, PackageJson, Pom, Pyproject, SetupCfg};
+        let cases: &[(ManifestKind, &str, &str, bool)] = &[
+            (
+                PackageJson,
+                r#"{"scripts":{"test":"jest"}}"#,
+                r#"{"scripts":{"test":"jest"},"dependencies":{"a":"1"}}"#,
+                false,
+            ),
+            (PackageJson, r#"{"scripts":{"test":"jest"}}"#, r#"{"scripts":{"test":"true"}}"#, true),
+            (PackageJson, r#"{"scripts":{"test":"jest"}}"#, r#"{"scripts":{"test":"jest","pretest":"rm a"}}"#, true),
+            (PackageJson, "{}", r#"{"jest":{"testMatch":[]}}"#, true),
+            (PackageJson, "{}", "{", true),
+            (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n", false),
+            (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[lib]\ntest = false\n", true),
+            (Cargo, "[package]\nname = \"a\"\n", "lib = { test = false }\n[package]\nname = \"a\"\n", true),
+            (Cargo, "[package]\nname = \"a\"\n", "lib.test = false\n[package]\nname = \"a\"\n", true),
+            (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\nautotests = false\n", true),
+            (
+                Cargo,
+                "[package]\nname = \"a\"\n",
+                "[package]\nname = \"a\"\n\n[[ test ]]\nname = \"t\"\npath = \"x\"\n",
+                true,
+            ),
+            (Cargo, "[workspace]\nmembers = [\n \"a\",\n \"b\",\n]\n", "[workspace]\nmembers = [\n \"a\",\n]\n", true),
+            (Cargo, "[lib]\nname = \"a\"\n", "[lib]\nname = \"b\"\n", false),
+            (Pyproject, "[project]\nname='a'\n", "[project]\nname='a'\ndependencies=['x']\n", false),
+            (Pyproject, "[project]\n", "[project]\n[tool.pytest.ini_options]\naddopts='-k no'\n", true),
+            (Pyproject, "[project]\n", "[project]\n[tool]\npytest.ini_options.addopts='-k no'\n", true),
+            (SetupCfg, "[metadata]\nname=a\n", "[metadata]\nname=a\n[tool:pytest]\naddopts=-k no\n", true),
+            (
+                Pom,
+                "<dependencies></dependencies>",
+                "<dependencies>\n<dependency>a</dependency>\n</dependencies>",
+                false,
+            ),
+            (Pom, "<properties>\n</properties>", "<properties>\n<skipTests>true</skipTests>\n</properties>", true),
+            (
+                Pom,
+                "<plugin>\nmaven-surefire-plugin\n</plugin>",
+                "<plugin>\nmaven-surefire-plugin\n<x>1</x>\n</plugin>",
+                true,
+            ),
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
+            (DotNetProject, "<PackageReference a/>", "<PackageReference a/>\n<PackageReference b/>", false),
+            (DotNetProject, "<a/>", "<a/>\n<Compile Remove=\"Tests.cs\"/>", true),
+            (
+                CMake,
+                "add_library(a a.c)\nadd_test(NAME a COMMAND a)\n",
+                "add_library(a a.c b.c)\nadd_test(NAME a COMMAND a)\n",
+                false,
+            ),
+            (CMake, "add_test(NAME a COMMAND a)\n", "add_test(NAME a COMMAND true)\n", true),
+        ];
+        for (kind, base, claimed, decides) in cases {
+            assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn a_merged_manifest_has_the_deciding_parts_of_the_base_and_the_rest_of_the_work() {
+        let base = r#"{"name":"a","scripts":{"test":"jest"}}"#;
+        let claimed = r#"{"name":"a","scripts":{"test":"true"},"jest":{},"dependencies":{"b":"1"}}"#;
+        let merged = parse_object(&ManifestKind::PackageJson.with_deciding_parts_of(base, claimed).unwrap()).unwrap();
+        assert_eq!(merged.get("scripts").unwrap().to_string(), r#"{"test":"jest"}"#);
+        assert!(merged.contains_key("dependencies") && !merged.contains_key("jest"));
+        let base = "[package]\nname = \"a\"\nautotests = true\n\n[[test]]\nname = \"t\"\n";
+        let claimed = "[package]\nname = \"a\"\nautotests = false\n\n[lib]\nname = \"l\"\ntest = false\n\n[dependencies]\nb = \"1\"\n";
+        let merged = ManifestKind::Cargo.with_deciding_parts_of(base, claimed).unwrap();
+        assert_eq!(
+            merged,
+            "[package]\nautotests = true\nname = \"a\"\n\n[lib]\nname = \"l\"\n\n[dependencies]\nb = \"1\"\n[[test]]\nname = \"t\"\n"
+        );
+        let merged = ManifestKind::CMake.with_deciding_parts_of("add_test(a)\n", "add_library(b)\n").unwrap();
+        assert_eq!(merged, "add_library(b)\nadd_test(a)\n");
+        assert_eq!(ManifestKind::Pom.with_deciding_parts_of("a", "b"), None, "it is not taken apart");
+        assert_eq!(ManifestKind::PackageJson.with_deciding_parts_of("{}", "{"), None);
+    }
+
+    // spec: V15
+    #[test]
+    fn a_new_manifest_counts_only_where_a_test_command_would_find_it() {
+        assert!(ManifestKind::Pyproject.decides_when_added("[tool.pytest.ini_options]\naddopts='-k no'\n"));
+        assert!(!ManifestKind::Pyproject.decides_when_added("[project]\nname='a'\n"));
+        assert!(!ManifestKind::PackageJson.decides_when_added(r#"{"scripts":{"test":"jest"}}"#));
+    }
+}

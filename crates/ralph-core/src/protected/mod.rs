@@ -1,0 +1,235 @@
+//! Protected tests: which files of a work tree are tests or decide what a test command runs, and what a change of them
+//! means for a claim.
+mod evidence;
+mod manifest;
+mod path_pattern;
+mod sections;
+mod tables;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+pub use evidence::{ProtectedFinding, protected_tests_evidence};
+pub use manifest::ManifestKind;
+pub use path_pattern::matches_pattern;
+pub use tables::{ECOSYSTEMS, Ecosystem};
+
+/// What a change of a protected test means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestProtection {
+    /// The checks must also pass with the tests as they were before the work.
+    #[default]
+    Protect,
+    /// The change is only named.
+    Report,
+    Off,
+}
+
+/// The protected files before the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedBase {
+    /// The git tree of the work tree, with uncommitted files.
+    pub tree: String,
+    /// Deciding files that git ignores, so that the tree does not contain them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredFile>,
+}
+
+/// A file that git ignores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoredFile {
+    pub path: String,
+    pub sha256: String,
+}
+
+/// Why a file is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtectedKind {
+    Test,
+    /// It decides what a test command runs.
+    Deciding,
+    /// Some parts of it decide.
+    Manifest(ManifestKind),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileChange {
+    Added,
+    Removed,
+    Modified,
+}
+
+/// A change of a protected file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedChange {
+    pub path: String,
+    pub change: FileChange,
+    pub kind: ProtectedKind,
+}
+
+impl ProtectedChange {
+    /// Returns the change as a sentence without a period.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let change = match self.change {
+            FileChange::Added => "added",
+            FileChange::Removed => "removed",
+            FileChange::Modified => "changed",
+        };
+        match self.kind {
+            ProtectedKind::Manifest(_) => format!("{} was {change} in parts that decide what tests run", self.path),
+            ProtectedKind::Test | ProtectedKind::Deciding => format!("{} was {change}", self.path),
+        }
+    }
+}
+
+/// Returns why a path, relative to the root of the work tree, is protected. A file that decides is more than a test.
+#[must_use]
+pub fn classify_path(path: &str) -> Option<ProtectedKind> {
+    let matches_any = |patterns: &[&str]| patterns.iter().any(|pattern| matches_pattern(pattern, path));
+    let manifests = || ECOSYSTEMS.iter().flat_map(|ecosystem| ecosystem.manifests);
+    if ECOSYSTEMS.iter().any(|ecosystem| matches_any(ecosystem.deciding)) {
+        Some(ProtectedKind::Deciding)
+    } else if ECOSYSTEMS.iter().any(|ecosystem| matches_any(ecosystem.tests)) {
+        Some(ProtectedKind::Test)
+    } else {
+        manifests().find(|(pattern, _)| matches_pattern(pattern, path)).map(|(_, kind)| ProtectedKind::Manifest(*kind))
+    }
+}
+
+/// Returns the change of a protected file, or `None` if the path is not protected or the change is welcome. `read_parts`
+/// is called for a manifest only, with the contents of the base and the claim; a file that does not exist is empty.
+#[must_use]
+pub fn find_protected_change(
+    path: &str,
+    change: FileChange,
+    read_contents: impl FnOnce() -> Option<ManifestContents>,
+) -> Option<ProtectedChange> {
+    let kind = classify_path(path)?;
+    let counts = match (kind, change) {
+        (ProtectedKind::Test, FileChange::Added) => false,
+        (ProtectedKind::Test, FileChange::Removed | FileChange::Modified) | (ProtectedKind::Deciding, _) => true,
+        // A manifest that cannot be read counts as a whole.
+        (ProtectedKind::Manifest(manifest), FileChange::Added) => {
+            read_contents().is_none_or(|contents| manifest.decides_when_added(&contents.claimed))
+        }
+        (ProtectedKind::Manifest(manifest), FileChange::Removed | FileChange::Modified) => {
+            read_contents().is_none_or(|contents| manifest.deciding_parts_differ(&contents.base, &contents.claimed))
+        }
+    };
+    counts.then(|| ProtectedChange { path: path.into(), change, kind })
+}
+
+/// The contents of a manifest before and after the work; empty if it does not exist.
+#[derive(Debug, Clone, Default)]
+pub struct ManifestContents {
+    pub base: String,
+    pub claimed: String,
+}
+
+impl TestProtection {
+    pub const ALL: [Self; 3] = [Self::Protect, Self::Report, Self::Off];
+
+    /// Returns the name used in configuration and records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Protect => "protect",
+            Self::Report => "report",
+            Self::Off => "off",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: V15
+    // finding: N3
+    #[test]
+    fn each_ecosystem_has_its_tests_and_deciding_files() {
+        use ProtectedKind::{Deciding, Test};
+        for (kind, paths) in [
+            (
+                Some(Test),
+                &[
+                    "tests/it.rs",
+                    "crates/a/tests/x/y.rs",
+                    "src/a.test.ts",
+                    "src/__tests__/a.js",
+                    "test/a.js",
+                    "test_a.py",
+                    "pkg/a_test.go",
+                    "src/test/java/A.java",
+                    "spec/a_spec.rb",
+                    "tests/ATest.php",
+                    "App.Tests/A.cs",
+                    "a_test.cc",
+                    "tests/test.bats",
+                ][..],
+            ),
+            (
+                Some(Deciding),
+                &[
+                    "Makefile",
+                    "GNUmakefile",
+                    "makefile",
+                    "sub/rules.mk",
+                    "justfile",
+                    "conftest.py",
+                    "tests/conftest.py",
+                    "pytest.ini",
+                    "tox.ini",
+                    "sitecustomize.py",
+                    ".cargo/config.toml",
+                    ".cargo/config",
+                    ".npmrc",
+                    "jest.config.js",
+                    ".mocharc.yml",
+                    ".config/nextest.toml",
+                    "go.work",
+                    "phpunit.xml",
+                    "Rakefile",
+                    ".rspec",
+                    "CTestTestfile.cmake",
+                    "a.runsettings",
+                    "Directory.Build.props",
+                    ".github/workflows/ci.yml",
+                    ".gitlab-ci.yml",
+                    "unittest.py",
+                ],
+            ),
+            (None, &["src/main.rs", "README.md", "src/contest.py", "Cargo.lock", "package-lock.json", "testament.md"]),
+        ] {
+            for path in paths {
+                assert_eq!(classify_path(path), kind, "{path}");
+            }
+        }
+        for path in ["Cargo.toml", "a/package.json", "pyproject.toml", "pom.xml", "App.csproj"] {
+            assert!(matches!(classify_path(path), Some(ProtectedKind::Manifest(_))), "{path}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn new_tests_are_welcome_and_new_deciding_files_count() {
+        let found = |path, change| find_protected_change(path, change, || None).map(|change| change.describe());
+        assert_eq!(found("tests/new.rs", FileChange::Added), None);
+        assert_eq!(found("tests/old.rs", FileChange::Modified).as_deref(), Some("tests/old.rs was changed"));
+        assert_eq!(found("tests/old.rs", FileChange::Removed).as_deref(), Some("tests/old.rs was removed"));
+        assert_eq!(found("conftest.py", FileChange::Added).as_deref(), Some("conftest.py was added"));
+        assert_eq!(found("src/lib.rs", FileChange::Modified), None);
+        let manifest = |base: &str, claimed: &str| {
+            let contents = ManifestContents { base: base.into(), claimed: claimed.into() };
+            find_protected_change("Cargo.toml", FileChange::Modified, || Some(contents)).is_some()
+        };
+        assert!(!manifest("[dependencies]\n", "[dependencies]\na = \"1\"\n"));
+        assert!(manifest("[lib]\n", "[lib]\ntest = false\n"));
+        assert!(found("Cargo.toml", FileChange::Modified).is_some(), "an unreadable manifest counts");
+    }
+}

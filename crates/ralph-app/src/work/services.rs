@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::{StageReport, TaskProgress};
-use ralph_core::policy::{BaselineMode, ContextMode, Policy};
+use ralph_core::policy::{BaselineMode, ContextMode, Policy, RequiredProof};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -159,8 +159,13 @@ impl WorkServices {
         };
         // A check that passes before a later stage shows that earlier stages did their work, not that it is empty.
         let baseline = if progress.reports.is_empty() { spec.policy.baseline } else { BaselineMode::Skip };
+        // Without a baseline no claim can be proven: the proof comes from the stage that did the work.
+        let required_proof = match baseline {
+            BaselineMode::Run => spec.policy.required_proof,
+            BaselineMode::Skip => RequiredProof::Any,
+        };
         let duty = spec.policy.duty.after_stages(&progress.reports);
-        let spec = RunSpec { policy: Policy { baseline, duty, ..spec.policy }, ..spec };
+        let spec = RunSpec { policy: Policy { baseline, required_proof, duty, ..spec.policy }, ..spec };
         let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), ..context };
         let plan = RunPlan { spec, context };
         Ok(match self.worktrees.assigned_worktree(row, &progress.stage) {

@@ -109,6 +109,8 @@ struct LoopContext {
     worked: WorkedTime,
     unpriced: u32,
     stall: crate::stall::StallCounter,
+    baseline: Vec<crate::receipt::BaselineResult>,
+    last_rejection: Option<String>,
     pending_commands: crate::control_command::PendingCommands,
     /// Not stored: valid for the current event only.
     event_context: EventContext,
@@ -135,6 +137,8 @@ impl LoopContext {
             worked,
             unpriced,
             stall,
+            baseline,
+            last_rejection,
             pending_commands,
             phase,
         } = state;
@@ -147,6 +151,8 @@ impl LoopContext {
             worked,
             unpriced,
             stall,
+            baseline,
+            last_rejection,
             pending_commands,
             event_context,
         };
@@ -154,9 +160,20 @@ impl LoopContext {
     }
 
     fn enter_phase(self, phase: LoopPhase) -> LoopState {
-        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, .. } =
-            self;
-        LoopState { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, phase }
+        LoopState {
+            policy: self.policy,
+            blind_verdicts: self.blind_verdicts,
+            spent: self.spent,
+            session: self.session,
+            limits: self.limits,
+            worked: self.worked,
+            unpriced: self.unpriced,
+            stall: self.stall,
+            baseline: self.baseline,
+            last_rejection: self.last_rejection,
+            pending_commands: self.pending_commands,
+            phase,
+        }
     }
 
     /// Returns when the current event happened, by the driver's clock.

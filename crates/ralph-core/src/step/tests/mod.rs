@@ -12,6 +12,7 @@ mod failure;
 mod iterations;
 mod opening;
 mod preparing;
+mod proof;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod random_walk;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]

@@ -16,8 +16,8 @@ use ralph_app::demo::{DEMO_CHECK, DEMO_TASK, DemoPace, DemoRepository, create_de
 use ralph_app::interaction::NoInteraction;
 use ralph_app::run::{
     ClassicMode, ClassicRunRequest, ControlSource, DrivenRun, FinishedRun, FollowedRun, PreparedResume, PreparedRun,
-    ProofLevel, ResumeNotNeeded, ResumeRequest, ResumeStart, RunDelivery, RunHost, RunWorkspace, StartRunRequest,
-    StartedRun, load_run_view, prepare_classic_run, prepare_resume, prepare_run, resume_run, start_run,
+    ResumeNotNeeded, ResumeRequest, ResumeStart, RunDelivery, RunHost, RunWorkspace, StartRunRequest, StartedRun,
+    load_run_view, prepare_classic_run, prepare_resume, prepare_run, resume_run, start_run,
 };
 use ralph_core::claim::Promise;
 use ralph_core::criterion::ExternalCheck;
@@ -25,6 +25,7 @@ use ralph_core::event::StopSignal;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
 use ralph_core::policy::ExhaustionPolicy;
+use ralph_core::receipt::ProofLevel;
 use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -209,7 +210,8 @@ async fn follow_to_end(project: Project, run: &str) -> usize {
     let mut observer = FactCounter::new(|| ());
     assert_eq!(followed.replay(&mut observer, || ReaderStatus::Reading).await.unwrap(), FollowResult::Finished);
     let summary = followed.load_summary().await.unwrap().unwrap();
-    assert_eq!((summary.end.outcome, summary.proof), (Outcome::Completed, ProofLevel::Verified));
+    let level = summary.completion.as_ref().map(|completion| completion.proof.level);
+    assert_eq!((summary.end.outcome, level), (Outcome::Completed, Some(ProofLevel::Proven)));
     observer.count
 }
 
@@ -227,7 +229,7 @@ async fn a_run_is_started_followed_and_its_result_read(keeper: Keeper) {
     };
     let (finished, followed_events) = tokio::join!(drive_to_end(started, &mut observer), following);
     assert_eq!(finished.summary.end.outcome, Outcome::Completed, "{}", finished.summary.end.reason);
-    assert_eq!(finished.summary.proof, ProofLevel::Verified);
+    assert_eq!(finished.summary.completion.unwrap().proof.level, ProofLevel::Proven);
     assert_eq!(finished.summary.row.as_ref().map(|row| row.iterations), Some(2), "the first claim is false");
     assert!(matches!(finished.delivery, Ok(RunDelivery::InPlace)));
     assert_eq!(observer.count, followed_events);

@@ -10,7 +10,7 @@ use crate::attempt::{AttemptEnding, LeftoverProcesses, ModelSpend};
 use crate::baseline::BaselineCheck;
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::outcome::Outcome;
-use crate::receipt::Receipt;
+use crate::receipt::{Proof, Receipt};
 use crate::seal::Seal;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,9 @@ pub enum Fact {
         exit_code: u8,
         #[serde(flatten)]
         spend: ModelSpend,
+        /// How well a completion is proven; `None` if the run is not completed, or by an older ralph.
+        #[serde(flatten)]
+        proof: Option<Proof>,
     },
 }
 
@@ -121,15 +124,34 @@ pub struct AttemptResult {
 
 /// Whether the agent claimed completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "ClaimRecord")]
 pub struct ClaimFact {
     pub claimed: bool,
-    /// Whether the claim was passed to the checks, or accepted in a run without checks.
+    /// Whether the claim counts: it is passed to the checks, or completes a run without checks. In JSON this is also
+    /// `counts`; the name `accepted` is deprecated there, because the verdict may still reject the claim.
     pub accepted: bool,
     /// Where the claim was found, or why there is none.
     pub why: String,
     /// A statement in the same message that work is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
+}
+
+/// The form in which a [`ClaimFact`] is written.
+#[derive(Serialize)]
+struct ClaimRecord {
+    claimed: bool,
+    counts: bool,
+    accepted: bool,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contradiction: Option<String>,
+}
+
+impl From<ClaimFact> for ClaimRecord {
+    fn from(ClaimFact { claimed, accepted, why, contradiction }: ClaimFact) -> Self {
+        Self { claimed, counts: accepted, accepted, why, contradiction }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use crate::outcome::RunEnd;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
 use crate::rate_limits::{RateLimitState, RateLimitWait};
+use crate::receipt::BaselineResult;
 use crate::stall::StallCounter;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,12 @@ pub struct LoopState {
     pub unpriced: u32,
     #[serde(default)]
     pub stall: StallCounter,
+    /// The results of the external checks before the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<BaselineResult>,
+    /// Why the last claim was rejected; `None` if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_rejection: Option<String>,
     #[serde(default, rename = "wishes", skip_serializing_if = "PendingCommands::is_empty")]
     pub pending_commands: PendingCommands,
     pub phase: LoopPhase,
@@ -213,6 +220,8 @@ impl LoopState {
             worked: WorkedTime::default(),
             unpriced: 0,
             stall: StallCounter::default(),
+            baseline: Vec::new(),
+            last_rejection: None,
             pending_commands: PendingCommands::default(),
             phase: LoopPhase::Ready,
         }

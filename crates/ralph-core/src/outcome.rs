@@ -132,6 +132,13 @@ impl RunEnd {
         Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE_UNUSABLE }
     }
 
+    /// Returns the end of a run that requires proof, if its checks cannot give it. No agent was started.
+    #[must_use]
+    pub fn proof_impossible(why: &str) -> Self {
+        let reason = alloc::format!("no claim could be proven, but proof is required: {why}");
+        Self { outcome: Outcome::Blocked, reason, exit_code: exit_code::PREFLIGHT_FAILED }
+    }
+
     /// Returns the end of a run after an internal error of ralph.
     #[must_use]
     pub fn internal_fault(fault: &str) -> Self {

@@ -17,6 +17,9 @@ pub struct Policy {
     pub max_retries: u32,
     pub timeouts: AttemptTimeouts,
     pub proof: ProofRequirement,
+    /// The proof level below which a claim does not complete the run.
+    #[serde(default)]
+    pub required_proof: RequiredProof,
     /// What a contradiction in the message of a claim means.
     #[serde(default)]
     pub contradictions: ContradictionRule,
@@ -141,6 +144,17 @@ pub enum ProofRequirement {
     Checks,
 }
 
+/// The proof level that a completion needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequiredProof {
+    /// Every accepted claim completes the run.
+    #[default]
+    Any,
+    /// Only a claim of the level `proven` does.
+    Proven,
+}
+
 /// What it means if the message that claims completion also says that work is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -211,6 +225,7 @@ impl Policy {
             max_retries: 3,
             timeouts: AttemptTimeouts::default(),
             proof: ProofRequirement::ClaimAlone,
+            required_proof: RequiredProof::Any,
             contradictions: ContradictionRule::Reject,
             baseline: BaselineMode::Run,
             context: ContextMode::Fresh,

@@ -51,6 +51,8 @@ pub struct LandReport {
     pub landing: PreparedLanding,
     pub is_landed: bool,
     pub evidence: Evidence,
+    /// The proof level of the accepted work: `proven`, `checked`, `judged` or `unverified`.
+    pub proof: Option<String>,
     pub removal: WorktreeRemoval,
     /// The folder with the output of the checks.
     pub log_folder: PathBuf,
@@ -76,6 +78,10 @@ impl LandingContext<'_> {
             self.ensure_landing_matches_record(&row.task.id, &landing).await?;
         }
         let mut report = LandReport::new(&landing, project.state_folder().join("land"));
+        report.proof = match &subject {
+            LandingSubject::Task(row) => row.proof.clone(),
+            LandingSubject::Run(run) => run.proof.clone(),
+        };
         if !landing.is_already_landed() {
             let proof = collect_landing_criteria(self, &subject).await?;
             let evidence = match self.verify_merge(&landing, &proof, &report, &mut lock_waiter.control).await? {
@@ -160,7 +166,8 @@ impl LandingContext<'_> {
 impl LandReport {
     fn new(landing: &PreparedLanding, log_folder: PathBuf) -> Self {
         let evidence = Evidence { checks: Vec::new() };
-        Self { landing: landing.clone(), is_landed: false, evidence, removal: WorktreeRemoval::NotFound, log_folder }
+        let removal = WorktreeRemoval::NotFound;
+        Self { landing: landing.clone(), is_landed: false, evidence, proof: None, removal, log_folder }
     }
 }
 

@@ -1,5 +1,5 @@
 //! `require_criteria`: refuses a run or stage whose claims only the agent's word would decide.
-use ralph_core::criterion::{Criterion, reasons_without_proof};
+use ralph_core::criterion::{Criterion, external_checks, reasons_without_proof};
 use ralph_core::task::{MissingProof, RoleRules, Task, find_missing_proof};
 
 use crate::advice::Advice;
@@ -14,6 +14,25 @@ pub fn ensure_run_criteria(settings: &Settings, criteria: &[Criterion]) -> AppRe
     match reasons_without_proof(criteria, settings.judge.on_error.value) {
         None => Ok(()),
         Some(why) => Err(add_causes(unprovable_claim_error(settings), why).with_advice(Advice::AddCheck)),
+    }
+}
+
+/// Refuses a run if proof is required and no claim could be proven: a required command must be run before the work.
+pub fn ensure_provable(settings: &Settings, criteria: &[Criterion]) -> AppResult<()> {
+    let (require_proof, baseline) = (&settings.verification.require_proof, &settings.verification.baseline);
+    if !require_proof.value {
+        return Ok(());
+    }
+    let error = || {
+        AppError::invalid_request(format!("no claim could be proven, but proof is required ({})", require_proof.origin))
+    };
+    if !baseline.value {
+        let cause = format!("the checks are not run before the work ({})", baseline.origin);
+        return Err(error().with_cause(cause).with_advice("run the checks before the work, or do not require proof"));
+    }
+    match external_checks(criteria).iter().any(|found| found.required) {
+        true => Ok(()),
+        false => Err(error().with_cause("there is no required command among the checks").with_advice(Advice::AddCheck)),
     }
 }
 

@@ -16,7 +16,7 @@ use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunContext, RunPl
 use ralph_store::TaskRow;
 use ralph_util::sanitize::escape_hidden;
 
-use super::require_criteria::ensure_stage_criteria;
+use super::require_criteria::{ensure_provable, ensure_stage_criteria};
 use super::template_checks::fill_template;
 use super::{PlanRequest, build_default_plan, preflight_run};
 use crate::advice::Advice;
@@ -90,6 +90,9 @@ fn resolve_criteria(
     let resolved = resolve_stage(task, role, &rules, &from_template)
         .map_err(|problem| AppError::preflight(&problem.message).with_advice(problem.hint))?;
     ensure_stage_criteria(settings, task, &rules, &resolved.criteria)?;
+    if *role == Role::Coder {
+        ensure_provable(settings, &resolved.criteria)?;
+    }
     Ok(resolved)
 }
 

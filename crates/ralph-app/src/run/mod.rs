@@ -28,7 +28,7 @@ pub use resume_run::{
     EndedRun, PreparedResume, ResumableRun, ResumeNotNeeded, ResumeStart, ensure_resume_allowed, prepare_resume,
     resume_run,
 };
-pub use run_summary::{ProofLevel, RunSummary};
+pub use run_summary::{CompletionRecord, RunSummary};
 pub use run_view::load_run_view;
 pub(crate) use started_run::abandon_store;
 pub use started_run::{ControlSource, DrivenRun, FinishedRun, RunDelivery, RunHost, StartedRun, start_run};

@@ -1,7 +1,7 @@
 //! Renders the receipt of a completed run.
 use std::path::Path;
 
-use ralph_core::receipt::Receipt;
+use ralph_core::receipt::{Proof, Receipt};
 use serde_json::{Value, json};
 
 use ralph_store::ReceiptRow;
@@ -24,6 +24,11 @@ pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
     };
     let verify_hint = if stored.verified { "; its checks can be repeated" } else { "" };
     format!("{level}, {}{verify_hint}{copy}", describe_files(&receipt))
+}
+
+/// Returns the proof level of a stored receipt; `None` if it cannot be read.
+pub(super) fn proof_of(stored: &ReceiptRow) -> Option<Proof> {
+    serde_json::from_str::<Receipt>(&stored.body).ok().map(|receipt| receipt.findings.proof())
 }
 
 fn describe_files(receipt: &Receipt) -> String {

@@ -3,10 +3,12 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use ralph_core::receipt::Proof;
 use serde_json::{Value, json};
 
 use super::interruptions::AttemptInterruption;
 use super::preparation::RunPreparation;
+use super::run_list::proof_level_json;
 use super::text_format::{
     format_cost, format_elapsed, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
 };
@@ -72,6 +74,9 @@ impl RunView {
             "status": self.run.status,
             "outcome": outcome,
             "reason": self.run.reason,
+            "proof": proof_level_json(self.run.proof.as_deref()),
+            "proof_reason": self.proof().map(|proof| proof.reason),
+            "judged": self.run.proof.as_deref() == Some("judged"),
             "exit_code": self.run.exit_code,
             "agent": self.run.agent,
             "promise": self.run.promise,
@@ -85,6 +90,11 @@ impl RunView {
             "receipt": self.receipt_json(),
             "iterations": iterations,
         })
+    }
+
+    /// Returns the proof level of a completed run, with its reason.
+    fn proof(&self) -> Option<Proof> {
+        self.receipt.as_ref().and_then(receipt::proof_of)
     }
 
     fn receipt_json(&self) -> Value {
@@ -151,6 +161,9 @@ impl RunView {
         let reason = run.reason.as_deref().unwrap_or("still running");
         let (role, id) = (run.role.as_deref().unwrap_or_default(), short_id(&run.id));
         let mut text = format!("{role}  run {id}  {}  {}: {reason}\n", format_timestamp(run.started_at), run.status);
+        if let Some(proof) = self.proof() {
+            let _ = writeln!(text, "  {:<8}  {}", "proof", proof.describe());
+        }
         for (label, value) in self.preparation.to_lines() {
             let _ = writeln!(text, "  {label:<8}  {value}");
         }
@@ -170,6 +183,9 @@ impl RunView {
         }
         let reason = run.reason.as_deref().unwrap_or("still running");
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
+        if let Some(proof) = self.proof() {
+            let _ = writeln!(text, "proof    {}", proof.describe());
+        }
         let count = pluralize(run.iterations, "iteration");
         let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);
         let _ = writeln!(text, "started  {}", format_timestamp(run.started_at));

@@ -1,4 +1,5 @@
 //! Renders lists of runs.
+use ralph_core::receipt::{Proof, ProofLevel};
 use serde_json::{Value, json};
 
 use super::text_format::{format_timestamp, micros_to_dollars, pluralize, short_id};
@@ -16,6 +17,8 @@ pub fn run_json(run: &RunRow) -> Value {
         "task": run.task,
         "role": run.role,
         "reason": run.reason,
+        "proof": proof_level_json(run.proof.as_deref()),
+        "judged": run.proof.as_deref() == Some("judged"),
         "exit_code": run.exit_code,
         "agent": run.agent,
         "promise": run.promise,
@@ -29,12 +32,21 @@ pub fn run_json(run: &RunRow) -> Value {
     })
 }
 
+/// Returns the JSON value of a stored proof level: `judged` is a way to be `checked`.
+pub(super) fn proof_level_json(word: Option<&str>) -> Value {
+    json!(word.and_then(Proof::level_of_word).map(ProofLevel::as_str))
+}
+
 /// Returns one line per run, in aligned columns.
 #[must_use]
 pub fn run_lines(runs: &[RunRow]) -> Vec<String> {
     let subjects: Vec<String> = runs.iter().map(run_subject).collect();
     let width = subjects.iter().map(|subject| subject.chars().count()).max().unwrap_or_default();
-    runs.iter().zip(subjects).map(|(run, subject)| run_line(run, &format!("{subject:<width$}"))).collect()
+    let status_width = runs.iter().map(|run| status_text(run).len()).max().unwrap_or_default().max(11);
+    let line = |(run, subject): (&RunRow, String)| {
+        run_line(run, &format!("{subject:<width$}  {:<status_width$}", status_text(run)))
+    };
+    runs.iter().zip(subjects).map(line).collect()
 }
 
 /// Returns the subject of a run: task and role, or its kind.
@@ -45,13 +57,20 @@ fn run_subject(run: &RunRow) -> String {
     }
 }
 
+/// Returns the status, with the proof level of a completed run.
+fn status_text(run: &RunRow) -> String {
+    match &run.proof {
+        Some(proof) => format!("{} ({proof})", run.status),
+        None => run.status.clone(),
+    }
+}
+
 fn run_line(run: &RunRow, subject: &str) -> String {
     let reason = run.reason.as_deref().unwrap_or("still running");
     let line = format!(
-        "{}  {}  {subject}  {:<11}  {:<8}  {:>13}  {}",
+        "{}  {}  {subject}  {:<8}  {:>13}  {}",
         short_id(&run.id),
         format_timestamp(run.started_at),
-        run.status,
         run.agent,
         pluralize(run.iterations, "iteration"),
         reason.lines().next().unwrap_or_default()

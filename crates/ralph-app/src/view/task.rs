@@ -6,6 +6,7 @@ use ralph_core::criterion::{Criterion, SemanticCheck, VerificationMethod};
 use ralph_core::task::{Approval, CompletionSpec, ResolvedStage, Role, TaskProblem, TaskStatus};
 use serde_json::{Map, Value, json};
 
+use super::run_list::proof_level_json;
 use super::text_format::{format_timestamp, pluralize, short_id};
 use super::{RunView, timestamp_json};
 use ralph_store::{StageRun, TaskListItem, TaskRow};
@@ -41,6 +42,7 @@ impl TaskView {
         json!({
             "id": task.id,
             "status": task.status.as_str(),
+            "proof": proof_level_json(self.row.proof.as_deref()),
             "spec_id": task.spec_id,
             "title": task.title,
             "description": task.description,
@@ -93,6 +95,9 @@ impl TaskView {
             let _ = writeln!(text, "{name:<8}  {value}");
         };
         line("status", &self.status_text());
+        if let Some(proof) = &self.row.proof {
+            line("proof", proof);
+        }
         line("spec", task.spec_id.as_deref().unwrap_or("none"));
         line("priority", &task.priority().to_string());
         for (id, status) in &self.dependencies {

@@ -3,6 +3,7 @@ use ralph_core::task::{Approval, TaskStatus};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::run_list::proof_level_json;
 use super::timestamp_json;
 use ralph_store::{StageRun, TaskListItem};
 use ralph_util::sanitize::sanitize_text;
@@ -12,6 +13,7 @@ use ralph_util::sanitize::sanitize_text;
 pub struct TaskListItemJson<'a> {
     id: &'a str,
     status: TaskStatus,
+    proof: Value,
     title: &'a str,
     spec_id: Option<&'a str>,
     priority: u32,
@@ -40,6 +42,7 @@ impl<'a> TaskListItemJson<'a> {
         Self {
             id: &task.id,
             status: task.status,
+            proof: proof_level_json(task.proof.as_deref()),
             title: &task.title,
             spec_id: task.spec.as_deref(),
             priority: task.priority,
@@ -79,9 +82,11 @@ pub fn task_line(task: &TaskListItem, blockers: &[&str]) -> String {
     let approval = (task.approval == Approval::Pending).then_some("approval");
     let blockers: Vec<&str> = blockers.iter().copied().chain(approval).collect();
     let waits = if blockers.is_empty() { String::new() } else { format!("  (waits for {})", blockers.join(", ")) };
+    let is_done = task.status == TaskStatus::Done;
+    let proof = task.proof.as_ref().filter(|_| is_done).map(|proof| format!("  ({proof})")).unwrap_or_default();
     let spec = task.spec.as_deref().unwrap_or("-");
     let line = format!(
-        "{:<12}  {:<9}  {:>2}  {:<12}  {}{waits}",
+        "{:<12}  {:<9}  {:>2}  {:<12}  {}{proof}{waits}",
         task.id,
         task.status.as_str(),
         task.priority,

@@ -16,7 +16,14 @@ pub enum TaskEvent<'a> {
     /// A stage has ended, and `stage` is next.
     StageAdvanced { task: &'a str, ended: &'a StageReport, stage: &'a Role },
     /// The task leaves the pipeline.
-    Finished { task: &'a str, status: TaskStatus, reason: &'a str, failure: Option<&'a StageFailure> },
+    Finished {
+        task: &'a str,
+        status: TaskStatus,
+        reason: &'a str,
+        failure: Option<&'a StageFailure>,
+        /// The best proof level of its accepted stages: `proven`, `checked`, `judged` or `unverified`.
+        proof: Option<&'a str>,
+    },
     /// The task was stopped and can be resumed.
     Interrupted { task: &'a str, stage: &'a Role },
     /// Another worker has the task now.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::{StageReport, TaskProgress};
-use ralph_core::policy::{BaselineMode, ContextMode, Policy};
+use ralph_core::policy::{BaselineMode, ContextMode, Policy, RequiredProof};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -173,8 +173,13 @@ impl WorkServices {
         // baseline of the task was run before all stages.
         let is_before_work = progress.reports.is_empty() || task_seal.is_some();
         let baseline = if is_before_work { spec.policy.baseline } else { BaselineMode::Skip };
+        // Without a baseline no claim can be proven: the proof comes from the stage that did the work.
+        let required_proof = match baseline {
+            BaselineMode::Run => spec.policy.required_proof,
+            BaselineMode::Skip => RequiredProof::Any,
+        };
         let duty = spec.policy.duty.after_stages(&progress.reports);
-        let spec = RunSpec { policy: Policy { baseline, duty, ..spec.policy }, ..spec };
+        let spec = RunSpec { policy: Policy { baseline, required_proof, duty, ..spec.policy }, ..spec };
         let task_seal = task_seal.cloned();
         let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), task_seal, ..context };
         let plan = RunPlan { spec, context };

@@ -227,7 +227,9 @@ impl TaskRunner {
             lease_disposition: LeaseDisposition::Release,
         };
         self.advance_task(&update).await?;
-        self.services.report_event(&TaskEvent::Finished { task: &self.lease.task_id, status, reason, failure });
+        let proof = self.store.get_task(&self.lease.task_id).await?.and_then(|row| row.proof);
+        let (task, proof) = (self.lease.task_id.as_str(), proof.as_deref());
+        self.services.report_event(&TaskEvent::Finished { task, status, reason, failure, proof });
         // A stop must not wait for a landing; the next worker catches up.
         if status == TaskStatus::Done && self.active_tasks.stop_signal().is_none() {
             self.services.land_finished_task(&self.task_row, &self.store, &self.keeper).await;

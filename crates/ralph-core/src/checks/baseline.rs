@@ -39,6 +39,9 @@ pub enum BaselineStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineCheck {
     pub standing: BaselineStatus,
+    /// Why it could not be evaluated, or what its failure lacked; `None` if there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<BaselineProblem>,
     #[serde(flatten)]
     pub evidence: CheckEvidence,
 }
@@ -53,7 +56,12 @@ impl BaselineCheck {
             }
             (Verdict::CouldNotEvaluate, BaselineProblem::NotFixableByAgent) => BaselineStatus::CannotRun,
         };
-        Self { standing, evidence }
+        let problem = match (evidence.verdict, lack) {
+            (Verdict::CouldNotEvaluate, problem) => Some(problem),
+            (Verdict::Rejected, BaselineProblem::MissingFromWorkTree) => Some(BaselineProblem::MissingFromWorkTree),
+            (Verdict::Rejected, BaselineProblem::NotFixableByAgent) | (Verdict::Accepted, _) => None,
+        };
+        Self { standing, problem, evidence }
     }
 
     /// Returns the line that reports print.
@@ -61,6 +69,9 @@ impl BaselineCheck {
     pub fn describe(&self) -> String {
         let check = self.evidence.display_name();
         match self.standing {
+            BaselineStatus::Fails if self.problem == Some(BaselineProblem::MissingFromWorkTree) => {
+                format!("`{check}` runs a file that does not exist yet: {}", self.evidence.reason)
+            }
             BaselineStatus::Fails => format!("`{check}` fails before the work: {}", self.evidence.reason),
             BaselineStatus::ProvesNothing => format!("`{check}` passes already: this check proves nothing"),
             BaselineStatus::CannotRun => format!("`{check}` cannot be evaluated: {}", self.evidence.reason),

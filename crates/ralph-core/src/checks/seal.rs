@@ -208,7 +208,8 @@ pub fn seal_evidence_after_check(changes: &[String]) -> CheckEvidence {
 pub fn allowed_changes_evidence(changes: &[String]) -> Option<CheckEvidence> {
     let reason = format!("Changed by the work, as allow_changes permits: {}", list_changes(changes));
     let evidence = CheckEvidence::without_output(EvidenceKind::Seal, "the seal".into(), Verdict::Accepted, reason);
-    (!changes.is_empty()).then(|| CheckEvidence { tail: changes.join("\n"), ..evidence })
+    let proof_limit = Some("sealed files or settings changed, as allow_changes permits".into());
+    (!changes.is_empty()).then(|| CheckEvidence { tail: changes.join("\n"), proof_limit, ..evidence })
 }
 
 fn build_seal_evidence(changes: &[String], describe_rejection: impl Fn(&str) -> String) -> CheckEvidence {

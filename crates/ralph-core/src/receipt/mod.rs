@@ -1,5 +1,6 @@
 //! The receipt of an accepted completion: the claim, the checks, and the verified files. It is built from the facts of
 //! the run and from additional input of the driver, so that it can be compared with the journal.
+mod proof_level;
 mod receipt_builder;
 mod receipt_check;
 mod recheck;
@@ -14,6 +15,7 @@ use crate::attempt::ModelSpend;
 use crate::baseline::BaselineStatus;
 use crate::criterion::Criterion;
 
+pub use proof_level::{BaselineResult, Proof, ProofLevel, reason_against_proof};
 pub use receipt_builder::{CompletedRun, ReceiptBuilder};
 pub use receipt_check::ReceiptCheck;
 pub use recheck::{ReceiptDiscrepancy, ReceiptRecheck, find_discrepancies};
@@ -70,11 +72,22 @@ pub struct ReceiptFindings {
     /// Whether at least one check verified more than the agent's claim.
     #[serde(rename = "verified")]
     pub is_verified: bool,
+    /// The proof level and its reason; `None` in a receipt of an older ralph.
+    #[serde(flatten)]
+    pub proof: Option<Proof>,
     pub reason: String,
     pub iterations: u32,
     pub checks: Vec<ReceiptCheck>,
     #[serde(flatten)]
     pub spend: ModelSpend,
+}
+
+impl ReceiptFindings {
+    /// Returns the proof level. A receipt of an older ralph has none: its checks are at most `checked`.
+    #[must_use]
+    pub fn proof(&self) -> Proof {
+        self.proof.clone().unwrap_or_else(|| Proof::of_old_receipt(self.is_verified))
+    }
 }
 
 /// An external check before the work.

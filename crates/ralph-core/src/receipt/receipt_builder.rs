@@ -2,7 +2,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{RECEIPT_VERSION, Receipt, ReceiptBaselineCheck, ReceiptCheck, ReceiptFindings, ReceiptInput};
+use super::{Proof, RECEIPT_VERSION, Receipt, ReceiptBaselineCheck, ReceiptCheck, ReceiptFindings, ReceiptInput};
 use crate::attempt::ModelSpend;
 use crate::baseline::BaselineCheck;
 use crate::evidence::Verdict;
@@ -21,16 +21,17 @@ pub struct CompletedRun<'a> {
     pub reason: &'a str,
     pub iterations: u32,
     pub spend: ModelSpend,
+    pub proof: Option<&'a Proof>,
 }
 
 impl<'a> CompletedRun<'a> {
     /// Returns the end of the run if this fact completes it.
     #[must_use]
     pub fn from_fact(fact: &'a Fact) -> Option<Self> {
-        let Fact::RunFinished { outcome: Outcome::Completed, reason, iterations, spend, .. } = fact else {
+        let Fact::RunFinished { outcome: Outcome::Completed, reason, iterations, spend, proof, .. } = fact else {
             return None;
         };
-        Some(Self { reason, iterations: *iterations, spend: *spend })
+        Some(Self { reason, iterations: *iterations, spend: *spend, proof: proof.as_ref() })
     }
 }
 
@@ -92,6 +93,7 @@ impl ReceiptBuilder {
     fn build_findings(&self, end: &CompletedRun<'_>) -> ReceiptFindings {
         ReceiptFindings {
             is_verified: self.findings.checks.iter().any(ReceiptCheck::is_proof),
+            proof: end.proof.cloned(),
             reason: end.reason.into(),
             iterations: end.iterations,
             spend: end.spend,
@@ -144,6 +146,7 @@ mod tests {
             iterations: 2,
             exit_code: 0,
             spend: ModelSpend::default(),
+            proof: Some(Proof::by_claim_alone()),
         }
     }
 
@@ -244,8 +247,8 @@ mod tests {
     // spec: V14
     #[test]
     fn only_a_completion_has_a_receipt() {
-        let Fact::RunFinished { reason, iterations, exit_code, spend, .. } = run_finished() else { return };
-        let failed = Fact::RunFinished { outcome: Outcome::Failed, reason, iterations, exit_code, spend };
+        let Fact::RunFinished { reason, iterations, exit_code, spend, proof, .. } = run_finished() else { return };
+        let failed = Fact::RunFinished { outcome: Outcome::Failed, reason, iterations, exit_code, spend, proof };
         assert!(CompletedRun::from_fact(&failed).is_none() && CompletedRun::from_fact(&run_started()).is_none());
     }
 

@@ -7,6 +7,7 @@ use crate::attempt::ModelSpend;
 use crate::event::UnixMillis;
 use crate::evidence::{Verdict, sum_judge_spend};
 use crate::fact::{Fact, IterationStatus};
+use crate::receipt::ReceiptCheck;
 use crate::text::text_head;
 
 /// A longer reason is truncated: a record must fit into one write.
@@ -21,7 +22,7 @@ pub struct ExecutionRecord {
     pub ralph_max: u32,
     /// Whether the agent claimed completion.
     pub promise_found: bool,
-    /// Whether the checks accepted the claim.
+    /// Whether checks accepted the claim that verify more than the claim itself.
     pub verified: bool,
     /// Whether another iteration follows.
     pub continuing: bool,
@@ -90,10 +91,16 @@ impl ExecutionRecordBuilder {
                 self.current.reason = result.failure.clone().unwrap_or_default();
             }
             Fact::Claim { claim, .. } => {
-                (self.current.promise_found, self.current.reason) = (claim.claimed, claim.why.clone());
+                self.current.promise_found = claim.claimed;
+                // A failed attempt keeps its own reason: it says more than a missing claim.
+                if self.current.reason.is_empty() {
+                    self.current.reason.clone_from(&claim.why);
+                }
             }
             Fact::Verdict { verdict, reason, checks, .. } => {
-                (self.current.verified, self.current.reason) = (*verdict == Verdict::Accepted, reason.clone());
+                let is_proof = checks.iter().any(|check| ReceiptCheck::from(check).is_proof());
+                self.current.verified = *verdict == Verdict::Accepted && is_proof;
+                self.current.reason.clone_from(reason);
                 self.current.spent = self.current.spent.add_known(sum_judge_spend(checks).unwrap_or_default());
             }
             Fact::IterationEnded { status: IterationStatus::Interrupted, .. } => {}
@@ -163,6 +170,7 @@ mod tests {
 
     use super::*;
     use crate::attempt::{AttemptEnding, LeftoverProcesses};
+    use crate::evidence::{CheckEvidence, EvidenceKind};
     use crate::fact::{AttemptResult, ClaimFact};
     use crate::outcome::Outcome;
 
@@ -191,7 +199,9 @@ mod tests {
     }
 
     fn verdict_given(iteration: u32, verdict: Verdict, reason: &str) -> Fact {
-        Fact::Verdict { iteration, verdict, reason: reason.to_string(), checks: Vec::new() }
+        let check =
+            CheckEvidence::without_output(EvidenceKind::External, "make".to_string(), verdict, reason.to_string());
+        Fact::Verdict { iteration, verdict, reason: reason.to_string(), checks: [check].into() }
     }
 
     fn iteration_started(iteration: u32) -> Fact {
@@ -204,7 +214,7 @@ mod tests {
 
     fn run_finished(outcome: Outcome, reason: &str) -> Fact {
         let reason = reason.to_string();
-        Fact::RunFinished { outcome, reason, iterations: 1, exit_code: 0, spend: ModelSpend::default() }
+        Fact::RunFinished { outcome, reason, iterations: 1, exit_code: 0, spend: ModelSpend::default(), proof: None }
     }
 
     fn collect_records(facts: &[Fact]) -> Vec<ExecutionRecord> {
@@ -299,5 +309,44 @@ mod tests {
             iteration_started(2),
         ];
         assert_eq!(collect_records(&long)[0].reason.len(), 1_000);
+    }
+
+    // finding: N33
+    #[test]
+    fn only_a_check_that_verifies_more_than_the_claim_makes_a_record_verified() {
+        let record_with = |checks: Vec<CheckEvidence>| {
+            let verdict =
+                Fact::Verdict { iteration: 1, verdict: Verdict::Accepted, reason: "fine".to_string(), checks };
+            let facts = [
+                iteration_started(1),
+                claim_made(1, true, "on line 3"),
+                verdict,
+                iteration_ended(1, IterationStatus::Finished),
+                iteration_started(2),
+            ];
+            collect_records(&facts).remove(0).verified
+        };
+        let check = |kind| CheckEvidence::without_output(kind, "x".into(), Verdict::Accepted, "so".into());
+        assert!(record_with([check(EvidenceKind::External)].into()));
+        assert!(!record_with([check(EvidenceKind::StringMatch), check(EvidenceKind::Seal)].into()));
+        let fallback = CheckEvidence { unverified: true, ..check(EvidenceKind::Semantic) };
+        assert!(!record_with([fallback].into()));
+        assert!(!record_with(Vec::new()));
+    }
+
+    // finding: N33
+    #[test]
+    fn a_failed_attempt_keeps_its_own_reason() {
+        let facts = |failure| {
+            [
+                iteration_started(1),
+                attempt_ended(1, None, Some(failure)),
+                claim_made(1, false, "the final message holds no promise tag"),
+                iteration_ended(1, IterationStatus::Failed),
+                iteration_started(2),
+            ]
+        };
+        assert_eq!(collect_records(&facts("exit code 7"))[0].reason, "exit code 7");
+        assert_eq!(collect_records(&facts("the iteration took too long"))[0].reason, "the iteration took too long");
     }
 }

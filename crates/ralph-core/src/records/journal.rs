@@ -209,6 +209,7 @@ mod tests {
                 iterations: 1,
                 exit_code: 0,
                 spend: ModelSpend::default(),
+                proof: None,
             },
         ]
         .into()
@@ -239,6 +240,7 @@ mod tests {
             iterations: 1,
             exit_code: 130,
             spend: ModelSpend::default(),
+            proof: None,
         }
     }
 

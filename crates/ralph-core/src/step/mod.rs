@@ -110,6 +110,8 @@ struct LoopContext {
     worked: WorkedTime,
     unpriced: u32,
     stall: crate::stall::StallCounter,
+    baseline: Vec<crate::receipt::BaselineResult>,
+    last_rejection: Option<String>,
     pending_commands: crate::control_command::PendingCommands,
     /// Not stored: valid for the current event only.
     event_context: EventContext,
@@ -137,6 +139,8 @@ impl LoopContext {
             worked,
             unpriced,
             stall,
+            baseline,
+            last_rejection,
             pending_commands,
             phase,
         } = state;
@@ -150,6 +154,8 @@ impl LoopContext {
             worked,
             unpriced,
             stall,
+            baseline,
+            last_rejection,
             pending_commands,
             event_context,
         };
@@ -157,30 +163,19 @@ impl LoopContext {
     }
 
     fn enter_phase(self, phase: LoopPhase) -> LoopState {
-        let Self {
-            policy,
-            blind_verdicts,
-            protected_rejections,
-            spent,
-            session,
-            limits,
-            worked,
-            unpriced,
-            stall,
-            pending_commands,
-            ..
-        } = self;
         LoopState {
-            policy,
-            blind_verdicts,
-            protected_rejections,
-            spent,
-            session,
-            limits,
-            worked,
-            unpriced,
-            stall,
-            pending_commands,
+            policy: self.policy,
+            blind_verdicts: self.blind_verdicts,
+            protected_rejections: self.protected_rejections,
+            spent: self.spent,
+            session: self.session,
+            limits: self.limits,
+            worked: self.worked,
+            unpriced: self.unpriced,
+            stall: self.stall,
+            baseline: self.baseline,
+            last_rejection: self.last_rejection,
+            pending_commands: self.pending_commands,
             phase,
         }
     }

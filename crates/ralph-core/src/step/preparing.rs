@@ -13,6 +13,8 @@ use crate::event::{AttemptKey, EventKind, RunControl, WorkEvent};
 use crate::fact::Fact;
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
+use crate::policy::RequiredProof;
+use crate::receipt::{BaselineResult, reason_against_proof};
 use crate::seal::SealingResult;
 
 pub(super) fn on_event(context: LoopContext, round: u32, event: EventKind) -> StepResult {
@@ -84,23 +86,36 @@ pub(super) fn stop_preparation(context: LoopContext, round: u32, halt: StopReque
     (context.enter_phase(LoopPhase::PreparingStopped { round, halt }), effects)
 }
 
-fn on_prepared(context: LoopContext, sealing: SealingResult, baseline: Vec<BaselineTrial>) -> StepResult {
+fn on_prepared(mut context: LoopContext, sealing: SealingResult, baseline: Vec<BaselineTrial>) -> StepResult {
     let mut facts = Vec::new();
     let checks: Vec<BaselineCheck> = baseline.into_iter().map(BaselineCheck::from_trial).collect();
-    let obstacle = blocking_reason(&checks);
+    context.baseline = checks.iter().map(BaselineResult::from).collect();
+    let obstacle = blocking_reason(&checks).map(|reason| RunEnd::new(Outcome::Blocked, reason));
+    let obstacle = obstacle.or_else(|| proof_obstacle(&context));
     if !checks.is_empty() {
         facts.push(record_fact(Fact::Baseline { checks }));
     }
     let obstacle = match sealing {
-        SealingResult::Impossible { why } => Some(format!("cannot seal the files that must not change: {why}")),
+        SealingResult::Impossible { why } => {
+            let reason = format!("cannot seal the files that must not change: {why}");
+            Some(RunEnd::new(Outcome::Blocked, reason))
+        }
         SealingResult::Done { seal } => {
             facts.insert(0, record_fact(Fact::RunSealed { seal }));
             obstacle
         }
     };
     let (state, effects) = match obstacle {
-        Some(reason) => transitions::finish_run(context, 0, RunEnd::new(Outcome::Blocked, reason)),
+        Some(run_end) => transitions::finish_run(context, 0, run_end),
         None => transitions::begin_first_iteration(context),
     };
     (state, facts.into_iter().chain(effects).collect())
+}
+
+/// Returns the end of a run that requires proof, if no claim could be proven. Nothing is spent then.
+fn proof_obstacle(context: &LoopContext) -> Option<RunEnd> {
+    match context.policy.required_proof {
+        RequiredProof::Any => None,
+        RequiredProof::Proven => reason_against_proof(&context.baseline).map(|why| RunEnd::proof_impossible(&why)),
+    }
 }

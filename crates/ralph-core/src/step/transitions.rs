@@ -14,7 +14,7 @@ use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
 use crate::policy::{NonceUse, ProofRequirement};
 use crate::prompt::{PromptPlan, RejectionFeedback};
-use crate::receipt::WorkTreeSnapshot;
+use crate::receipt::{Proof, WorkTreeSnapshot};
 use crate::stall::{self, StallDecision};
 
 /// How an iteration ended that did not end the run.
@@ -138,15 +138,19 @@ pub(super) fn continue_run(
         IterationResult::NoClaim(_) | IterationResult::Rejected(_) => IterationStatus::Finished,
         IterationResult::TimedOut => IterationStatus::TimedOut,
     };
+    if let IterationResult::Rejected(feedback) = &result {
+        context.last_rejection = Some(feedback.reason.clone());
+    }
     let mut effects = vec![iteration_ended(iteration, status, context.now())];
     let stall_decision = context.stall.count_iteration(iteration.has_moved, context.policy.stall_after);
     let (state, more) = match stall_decision {
         _ if iteration.number >= context.policy.max_iterations => {
-            let run_end = RunEnd::iterations_exhausted(exhausted_reason(&result), context.policy.when_exhausted);
+            let reason = exhausted_reason(&context, &result);
+            let run_end = RunEnd::iterations_exhausted(reason, context.policy.when_exhausted);
             finish_run(context, iteration.number, run_end)
         }
         StallDecision::Stop { unchanged_iterations } => {
-            let reason = stall::stall_reason(unchanged_iterations);
+            let reason = context.append_last_rejection(stall::stall_reason(unchanged_iterations));
             finish_run(context, iteration.number, RunEnd::new(Outcome::Stalled, reason))
         }
         StallDecision::Continue | StallDecision::LastChance { .. } => {
@@ -171,18 +175,25 @@ pub(super) fn finish_with_iteration(
     (state, effects)
 }
 
-/// Ends the iteration and the run as completed, with a receipt. `snapshot` is the work tree that was verified.
-pub(super) fn complete_run(
-    context: LoopContext,
-    iteration: &IterationState,
-    reason: String,
-    snapshot: Option<WorkTreeSnapshot>,
-) -> StepResult {
-    let run_end = RunEnd::new(Outcome::Completed, reason);
-    let (state, mut effects) = finish_with_iteration(context, iteration, IterationStatus::Finished, run_end);
-    // After the end of the iteration and before the end of the run.
-    effects.insert(1, Effect::RecordReceipt { snapshot });
-    (state, effects)
+/// An accepted claim.
+pub(super) struct AcceptedClaim {
+    pub(super) reason: String,
+    pub(super) proof: Proof,
+    /// The work tree that was verified.
+    pub(super) snapshot: Option<WorkTreeSnapshot>,
+}
+
+/// Ends the iteration and the run as completed, with a receipt.
+pub(super) fn complete_run(context: LoopContext, iteration: &IterationState, claim: AcceptedClaim) -> StepResult {
+    let AcceptedClaim { reason, proof, snapshot } = claim;
+    let ended = RunEnd::new(Outcome::Completed, reason);
+    let effects = vec![
+        iteration_ended(iteration, IterationStatus::Finished, context.now()),
+        Effect::RecordReceipt { snapshot },
+        run_finished(&context, iteration.number, &ended, Some(proof)),
+        Effect::Finish,
+    ];
+    (context.enter_phase(LoopPhase::Finished { iterations: iteration.number, ended }), effects)
 }
 
 /// Carries out a stop request after the agent and the checks have ended.
@@ -236,14 +247,18 @@ pub(super) fn finish_run(context: LoopContext, iterations: u32, ended: RunEnd) -
 }
 
 fn run_finished_effects(context: &LoopContext, iterations: u32, ended: &RunEnd) -> [Effect; 2] {
-    let fact = Fact::RunFinished {
+    [run_finished(context, iterations, ended, None), Effect::Finish]
+}
+
+fn run_finished(context: &LoopContext, iterations: u32, ended: &RunEnd, proof: Option<Proof>) -> Effect {
+    record_fact(Fact::RunFinished {
         outcome: ended.outcome,
         reason: ended.reason.clone(),
         iterations,
         exit_code: ended.exit_code,
         spend: context.spent,
-    };
-    [record_fact(fact), Effect::Finish]
+        proof,
+    })
 }
 
 fn iteration_ended(iteration: &IterationState, status: IterationStatus, at: UnixMillis) -> Effect {
@@ -268,12 +283,26 @@ fn next_prompt_plan(context: &mut LoopContext, result: IterationResult, stall_de
     }
 }
 
-fn exhausted_reason(result: &IterationResult) -> String {
+fn exhausted_reason(context: &LoopContext, result: &IterationResult) -> String {
     match result {
-        IterationResult::NoClaim(_) => "Max iterations reached without completion promise".to_string(),
+        IterationResult::NoClaim(_) => {
+            context.append_last_rejection("Max iterations reached without completion promise".to_string())
+        }
         IterationResult::Rejected(feedback) => {
             format!("Max iterations reached. Last verification: {}", feedback.reason)
         }
-        IterationResult::TimedOut => "Max iterations reached: the last one timed out".to_string(),
+        IterationResult::TimedOut => {
+            context.append_last_rejection("Max iterations reached: the last one timed out".to_string())
+        }
+    }
+}
+
+impl LoopContext {
+    /// Appends why the last claim was rejected, which is often the real reason of the end.
+    pub(super) fn append_last_rejection(&self, reason: String) -> String {
+        match &self.last_rejection {
+            None => reason,
+            Some(rejection) => format!("{reason}; the last claim was rejected: {rejection}"),
+        }
     }
 }

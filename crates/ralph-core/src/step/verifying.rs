@@ -1,8 +1,9 @@
 //! The phase in which the checks of a claim run. A run with checks can be completed only here.
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 
-use super::transitions::{self, IterationResult, record_fact};
+use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::control_command::StopRequest;
 use crate::effect::Effect;
@@ -11,8 +12,9 @@ use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
+use crate::policy::RequiredProof;
 use crate::prompt::RejectionFeedback;
-use crate::receipt::WorkTreeSnapshot;
+use crate::receipt::{Proof, ProofLevel, WorkTreeSnapshot};
 
 /// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
 /// budget.
@@ -56,10 +58,9 @@ fn on_verified(
 ) -> StepResult {
     iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
-    let verdict = evidence.verdict();
     let is_by_protected_tests = evidence.is_rejected_by_protected_tests();
     context.protected_rejections += u32::from(is_by_protected_tests);
-    let reason = evidence.verdict_reason();
+    let ClaimVerdict { verdict, reason, proof } = judge_claim(&context, &evidence);
     let feedback = RejectionFeedback::rejected_claim(reason.clone(), evidence.deciding_output_tail().into());
     let fact = Fact::Verdict { iteration: iteration.number, verdict, reason: reason.clone(), checks: evidence.checks };
     context.blind_verdicts = match verdict {
@@ -69,7 +70,7 @@ fn on_verified(
     let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let (state, effects) = match verdict {
-        Verdict::Accepted => transitions::complete_run(context, &iteration, reason, snapshot),
+        Verdict::Accepted => transitions::complete_run(context, &iteration, AcceptedClaim { reason, proof, snapshot }),
         Verdict::CouldNotEvaluate if is_too_often_blind => {
             let run_end = RunEnd::new(Outcome::Blocked, reason);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
@@ -84,6 +85,28 @@ fn on_verified(
         }
     };
     (state, core::iter::once(record_fact(fact)).chain(effects).collect())
+}
+
+/// The verdict on a claim, with the proof level that it would have.
+struct ClaimVerdict {
+    verdict: Verdict,
+    reason: String,
+    proof: Proof,
+}
+
+/// Returns the verdict on a claim. Accepted evidence of a lower proof level than the run requires rejects it.
+fn judge_claim(context: &LoopContext, evidence: &Evidence) -> ClaimVerdict {
+    let (verdict, reason) = (evidence.verdict(), evidence.verdict_reason());
+    let proof = Proof::from_evidence(&evidence.checks, &context.baseline);
+    match (verdict, context.policy.required_proof) {
+        (Verdict::Accepted, RequiredProof::Proven) if proof.level < ProofLevel::Proven => {
+            let reason = format!("the result must be proven, but is only {}", proof.describe());
+            ClaimVerdict { verdict: Verdict::Rejected, reason, proof }
+        }
+        (Verdict::Accepted | Verdict::Rejected | Verdict::CouldNotEvaluate, _) => {
+            ClaimVerdict { verdict, reason, proof }
+        }
+    }
 }
 
 /// Stops the checks.

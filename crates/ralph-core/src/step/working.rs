@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::rate_limited::{self, NoAgentLeft, RefusedAttempt};
-use super::transitions::{self, IterationResult, record_fact};
+use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::{AttemptAssessment, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, RetryAdvice};
 use crate::backoff::retry_delay_ms;
@@ -19,6 +19,7 @@ use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
 use crate::policy::{ContradictionRule, Policy, ProofRequirement, RejectTagUse};
 use crate::prompt::RejectionFeedback;
+use crate::receipt::Proof;
 use crate::text::text_tail;
 
 pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
@@ -172,7 +173,10 @@ fn handle_good_attempt(
     context.unpriced += u32::from(report.spend.cost_micros.is_none());
     let rejects = report.reading.reject.as_deref().filter(|_| context.policy.judging == RejectTagUse::Yes);
     let run_end = match (&report.reading.blocked, rejects) {
-        (Some(reason), _) => Some(RunEnd::new(Outcome::Blocked, format!("the agent is blocked: {reason}"))),
+        (Some(reason), _) => {
+            let reason = context.append_last_rejection(format!("the agent is blocked: {reason}"));
+            Some(RunEnd::new(Outcome::Blocked, reason))
+        }
         (None, Some(reason)) => Some(RunEnd::work_sent_back(reason)),
         (None, None) => None,
     };
@@ -219,7 +223,8 @@ fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -
         ProofRequirement::Checks => transitions::start_checks(context, iteration, attempt),
         ProofRequirement::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
-            transitions::complete_run(context, &iteration, reason, None)
+            let claim = AcceptedClaim { reason, proof: Proof::by_claim_alone(), snapshot: None };
+            transitions::complete_run(context, &iteration, claim)
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn run_baseline(
     trials
 }
 
-/// Returns whether a check that could not be evaluated lacks something that the agent may still write: a program, a
+/// Returns whether a check that could not be evaluated, or that failed, lacks something that the agent may still write: a program, a
 /// script or its working directory.
 fn baseline_problem(context: &CheckContext, check: &ExternalCheck, evidence: &CheckEvidence) -> BaselineProblem {
     let root = &context.environment.root;
@@ -38,7 +38,7 @@ fn baseline_problem(context: &CheckContext, check: &ExternalCheck, evidence: &Ch
     let is_missing =
         CommandFiles::from_check(&context.environment, check).is_missing() || folder.is_some_and(|path| !path.exists());
     match evidence.verdict {
-        Verdict::CouldNotEvaluate if is_missing => BaselineProblem::MissingFromWorkTree,
+        Verdict::CouldNotEvaluate | Verdict::Rejected if is_missing => BaselineProblem::MissingFromWorkTree,
         Verdict::CouldNotEvaluate | Verdict::Accepted | Verdict::Rejected => BaselineProblem::NotFixableByAgent,
     }
 }

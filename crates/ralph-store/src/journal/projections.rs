@@ -4,6 +4,7 @@ use ralph_core::event::UnixMillis;
 use ralph_core::evidence::{CheckEvidence, Verdict, sum_judge_spend};
 use ralph_core::fact::{AttemptResult, ClaimFact, Fact};
 use ralph_core::outcome::RunEnd;
+use ralph_core::receipt::Proof;
 
 use crate::driver::statement::{SqlStatement, sql};
 use crate::journal::agent_usage;
@@ -59,9 +60,11 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
             sha256.as_str(),
             canonical_json(receipt).unwrap_or_default().as_str()
         )],
-        Fact::RunFinished { outcome, reason, exit_code, iterations, .. } => {
+        Fact::RunFinished { outcome, reason, exit_code, iterations, proof, .. } => {
             let end = RunEnd { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
-            project_run_finished(context, &end, *iterations)
+            let mut statements = project_run_finished(context, &end, *iterations);
+            statements.extend(proof.iter().flat_map(|proof| project_proof(run, proof)));
+            statements
         }
     }
 }
@@ -119,6 +122,22 @@ fn project_run_finished(context: FactContext<'_>, end: &RunEnd, iterations: u32)
     statements.push(task_changes::clear_stage_failure(context.run));
     statements.push(agent_usage::copy_run_status(context.run));
     statements
+}
+
+/// Stores the proof level of a run. A task keeps the best level of its accepted stages.
+fn project_proof(run: &str, proof: &Proof) -> [SqlStatement; 2] {
+    let word = proof.display_word();
+    [
+        sql!("UPDATE runs SET proof = $1 WHERE id = $2", word, run),
+        sql!(
+            "UPDATE tasks SET proof = $1 WHERE id = (SELECT task FROM runs WHERE id = $2)
+                AND CASE proof WHEN 'proven' THEN 3 WHEN 'checked' THEN 2 WHEN 'judged' THEN 1 WHEN 'unverified' THEN 0
+                    ELSE -1 END
+                < CASE $1 WHEN 'proven' THEN 3 WHEN 'checked' THEN 2 WHEN 'judged' THEN 1 ELSE 0 END",
+            word,
+            run
+        ),
+    ]
 }
 
 /// Resets the run and its iteration to `running`.

@@ -24,12 +24,14 @@ pub struct RunRow {
     pub input_tokens: Option<i64>,
     pub output_tokens: Option<i64>,
     pub cost_micros: Option<i64>,
+    /// The proof level of a completed run: `proven`, `checked`, `judged` or `unverified`.
+    pub proof: Option<String>,
     pub settings: String,
 }
 
 impl RunRow {
     pub(crate) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
-        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
+        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, proof, settings, sum, settings_sum";
 
     pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         let run = Self {
@@ -49,6 +51,7 @@ impl RunRow {
             input_tokens: row.get("input_tokens")?,
             output_tokens: row.get("output_tokens")?,
             cost_micros: row.get("cost_micros")?,
+            proof: row.get("proof")?,
             settings: row.get("settings")?,
         };
         run.to_header().verify_checksums(row.get("sum")?, row.get("settings_sum")?).map(|()| run)

@@ -18,6 +18,9 @@ pub struct TaskListItem {
     pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
+    /// The best proof level of its accepted stages: `proven`, `checked`, `judged` or `unverified`.
+    #[serde(default)]
+    pub proof: Option<String>,
     /// The newest run that is a stage of this task.
     pub run: Option<StageRun>,
 }
@@ -44,13 +47,15 @@ pub struct TaskRow {
     pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
+    /// The best proof level of its accepted stages.
+    pub proof: Option<String>,
 }
 
 /// Selects all tasks as one JSON array. Fetching ten thousand rows with many columns takes three times as long.
 pub(crate) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         'id', t.id, 'seq', t.seq, 'spec', t.spec, 'title', t.title, 'status', t.status,
         'priority', COALESCE(t.priority, 3), 'dependencies', json(COALESCE(t.dependencies, '[]')),
-        'assignee', t.assignee, 'unapproved', t.unapproved, 'created_at', t.created_at, 'updated_at', t.updated_at,
+        'assignee', t.assignee, 'unapproved', t.unapproved, 'created_at', t.created_at, 'updated_at', t.updated_at, 'proof', t.proof,
         'run', CASE WHEN r.id IS NOT NULL THEN json_object('id', r.id, 'role', COALESCE(r.role, ''), 'status', r.status,
             'iterations', r.iterations, 'max_iterations', r.max_iterations, 'started_at', r.started_at,
             'promise', r.promise) END)
@@ -60,7 +65,7 @@ pub(crate) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         (SELECT id FROM runs WHERE task = t.id AND task IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT 1)";
 
 pub(crate) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, status, priority, dependencies, assignee,
-        unapproved, created_at, updated_at, metadata, completion_spec
+        unapproved, created_at, updated_at, metadata, completion_spec, proof
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
 /// Parses the result of [`TASK_LIST_SQL`].
@@ -88,6 +93,7 @@ impl TaskRow {
             approval: read_approval(row)?,
             created_at: row.get("created_at")?,
             updated_at: row.get("updated_at")?,
+            proof: row.get("proof")?,
         })
     }
 }

@@ -133,6 +133,8 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
         |s| SettingSlot::Switch(&mut s.verification.role_checks)),
     slot_key("verification.require_criteria", "Refuse to start if only the agent's claim would decide",
         |s| SettingSlot::Switch(&mut s.verification.require_criteria)),
+    slot_key("verification.require_proof", "Accept only a claim that a check proves: it failed before the work and passes now",
+        |s| SettingSlot::Switch(&mut s.verification.require_proof)),
     slot_key("verification.guard", "Files that must not change before a claim, in .gitignore syntax", |s| SettingSlot::Texts(&mut s.verification.guard)),
     slot_key("verification.allow_changes", "Files that may change although they are sealed or protected tests, in .gitignore syntax",
         |s| SettingSlot::Texts(&mut s.verification.allow_changes)),

@@ -9,7 +9,7 @@ use ralph_core::claim::{ClaimRules, ClaimScope, ContradictionSearch, Promise, Pr
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
 use ralph_core::policy::{
-    AttemptTimeouts, BaselineMode, ContextMode, NonceUse, Policy, ProofRequirement, RateLimitPolicy,
+    AttemptTimeouts, BaselineMode, ContextMode, NonceUse, Policy, ProofRequirement, RateLimitPolicy, RequiredProof,
 };
 
 use crate::config::checks::configured_check::ConfiguredCheck;
@@ -76,6 +76,8 @@ pub struct VerificationSettings {
     pub role_checks: Setting<bool>,
     /// Refuse to start if only the agent's claim would decide.
     pub require_criteria: Setting<bool>,
+    /// Accept only claims of the proof level `proven`.
+    pub require_proof: Setting<bool>,
 }
 
 impl Default for VerificationSettings {
@@ -91,6 +93,7 @@ impl Default for VerificationSettings {
             cache: Setting::built_in(true),
             role_checks: Setting::built_in(true),
             require_criteria: Setting::built_in(false),
+            require_proof: Setting::built_in(false),
         }
     }
 }
@@ -313,6 +316,11 @@ impl Settings {
                 handshake_ms: ms(&self.limits.handshake_timeout),
             },
             proof,
+            required_proof: if self.verification.require_proof.value {
+                RequiredProof::Proven
+            } else {
+                RequiredProof::Any
+            },
             baseline: if self.verification.baseline.value { BaselineMode::Run } else { BaselineMode::Skip },
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
             rate_limits: RateLimitPolicy {

@@ -21,7 +21,7 @@ use super::{PreparedRun, refuse_recursion};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::plan::{PlanRequest, build_default_plan, ensure_run_criteria, preflight_run};
+use crate::plan::{PlanRequest, build_default_plan, ensure_provable, ensure_run_criteria, preflight_run};
 use crate::trust::ensure_approved;
 
 pub(super) use session_log::SessionLogWriter;
@@ -116,6 +116,7 @@ impl ClassicRunRequest<'_> {
         };
         if mode == ClassicMode::Build {
             ensure_run_criteria(settings, &request.checks)?;
+            ensure_provable(settings, &request.checks)?;
         }
         let plan = build_default_plan(request, project)?;
         let stall_after = settings.classic_stall_limit();

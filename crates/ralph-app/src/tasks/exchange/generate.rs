@@ -3,7 +3,7 @@ use std::path::Path;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
-use ralph_core::policy::{BaselineMode, Policy};
+use ralph_core::policy::{BaselineMode, Policy, RequiredProof};
 use ralph_core::task::TaskGenerationPrompt;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -102,7 +102,12 @@ fn plan_generation(draft: GenerationDraft, request: GenerationRequest<'_>, proje
         // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
         acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
         // Before the first iteration there is no file to check.
-        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.spec.policy },
+        policy: Policy {
+            context: settings.context.value,
+            baseline: BaselineMode::Skip,
+            required_proof: RequiredProof::Any,
+            ..plan.spec.policy
+        },
         ..plan.spec
     };
     Ok(RunPlan { spec, context: RunContext { id: run_id, kind: GENERATE_RUN_KIND, ..plan.context } })

@@ -25,6 +25,9 @@ pub struct ProofArgs {
     /// Refuses to start if the run has no check that could verify a claim
     #[arg(long)]
     require_criteria: bool,
+    /// Accepts only a claim that a check proves: it failed before the work and passes now
+    #[arg(long)]
+    require_proof: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -51,6 +54,7 @@ impl ProofArgs {
         verification.allow_changes.set_from_flag(allowed, "--allow-changes");
         verification.isolation.set_from_flag(self.clean.then_some(CheckIsolation::Clean), "--clean");
         verification.require_criteria.set_from_flag(self.require_criteria.then_some(true), "--require-criteria");
+        verification.require_proof.set_from_flag(self.require_proof.then_some(true), "--require-proof");
     }
 }
 

@@ -2,13 +2,14 @@
 use std::io;
 
 use ralph_core::outcome::{Outcome, exit_code};
+use ralph_core::receipt::ProofLevel;
 use ralph_core::task::Approval;
 use serde_json::json;
 
 use crate::commands::out;
 use crate::commands::run::budget;
 use crate::report::{ColorMode, TextStyle};
-use ralph_app::run::{ProofLevel, RunDelivery, RunSummary, WorktreeOutcome};
+use ralph_app::run::{CompletionRecord, RunDelivery, RunSummary, WorktreeOutcome};
 use ralph_app::tasks::{GeneratedTask, GenerationOutcome};
 use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_engine::run_driver::{OutputVisibility, RunPlan};
@@ -56,15 +57,17 @@ pub fn print_fresh_session_note(plan: &RunPlan) {
 
 /// Prints how a run ended.
 pub fn print_summary(summary: &RunSummary) {
-    let RunSummary { end, row, took, .. } = summary;
+    let RunSummary { end, row, took, completion, .. } = summary;
     let colors = ColorMode::for_stream(&io::stdout());
     let tone = if end.outcome == Outcome::Completed { TextStyle::Good } else { TextStyle::Bad };
     out::print_message(&format!(
-        "\n{} after {} in {}: {}",
+        "\n{} after {} in {}{}: {}{}",
         colors.style_text(tone, end.outcome.as_str()),
         pluralize(row.as_ref().map_or(0, |row| row.iterations), "iteration"),
         duration::format_rounded(*took),
-        end.reason
+        completion.as_ref().map(|completion| format!(" ({})", completion.proof.display_word())).unwrap_or_default(),
+        end.reason,
+        if completion.as_ref().is_some_and(is_uncommitted) { "; not committed" } else { "" },
     ));
     if let Some(row) = row {
         print_usage(row);
@@ -76,8 +79,12 @@ pub fn print_summary(summary: &RunSummary) {
         out::print_message(&format!("log       {}", path.display()));
     }
     if let Some(caveat) = outcome_caveat(summary) {
-        out::print_message(caveat);
+        out::print_message(&caveat);
     }
+}
+
+fn is_uncommitted(completion: &CompletionRecord) -> bool {
+    completion.is_committed == Some(false)
 }
 
 fn print_usage(row: &RunRow) {
@@ -90,16 +97,14 @@ fn print_usage(row: &RunRow) {
 }
 
 /// Returns what the outcome alone does not show: missing proof, or an exit code of 0 without completion.
-fn outcome_caveat(summary: &RunSummary) -> Option<&'static str> {
+fn outcome_caveat(summary: &RunSummary) -> Option<String> {
     match (summary.end.outcome, summary.end.exit_code) {
-        (Outcome::Completed, _) if summary.proof == ProofLevel::Unchecked => {
-            Some("unverified: the run has no checks, so only the agent's claim supports this result")
-        }
-        (Outcome::Completed, _) if summary.proof == ProofLevel::ClaimOnly => {
-            Some("unverified: no check proved more than the agent's claim")
+        (Outcome::Completed, _) => {
+            let proof = &summary.completion.as_ref()?.proof;
+            (proof.level < ProofLevel::Proven).then(|| proof.describe())
         }
         (Outcome::Exhausted, exit_code::COMPLETED) => {
-            Some("not complete: the iterations are used up; this is an error only with --strict")
+            Some("not complete: the iterations are used up; this is an error only with --strict".to_owned())
         }
         (_, _) => None,
     }

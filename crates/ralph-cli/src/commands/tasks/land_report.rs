@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_app::landing::LandReport;
 use ralph_core::evidence::CheckEvidence;
-use ralph_core::receipt::ReceiptCheck;
+use ralph_core::receipt::{Proof, ReceiptCheck};
 use ralph_engine::worktree::{PreparedLanding, WorktreeRemoval};
 use ralph_util::duration;
 use ralph_util::sanitize::sanitize_text;
@@ -20,6 +20,7 @@ pub fn report_json(report: &LandReport) -> Value {
         "commit": if report.is_landed { Some(merged) } else { None },
         "work": accepted,
         "verified": report.is_landed && !checks.is_empty(),
+        "proof": report.proof.as_deref().and_then(Proof::level_of_word),
         "checks": checks,
         "tree": match &report.removal {
             WorktreeRemoval::Removed => "removed",
@@ -42,7 +43,8 @@ pub fn report_text(report: &LandReport) -> String {
         let _ = writeln!(text, "{task_id} is already on {branch}");
     } else {
         let short = merged.get(..12).unwrap_or(merged);
-        let _ = writeln!(text, "{task_id} is landed on {branch}: {short}");
+        let proof = report.proof.as_ref().map(|proof| format!(" ({proof})")).unwrap_or_default();
+        let _ = writeln!(text, "{task_id} is landed on {branch}: {short}{proof}");
         if report.evidence.checks.is_empty() {
             let _ = writeln!(text, "unverified: the task has no check that can be repeated");
         }

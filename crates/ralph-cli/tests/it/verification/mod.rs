@@ -8,6 +8,7 @@ mod clean_room;
 mod guards;
 mod judges;
 mod plugins;
+mod proof_levels;
 mod protected_tests;
 mod receipts;
 mod require_criteria;

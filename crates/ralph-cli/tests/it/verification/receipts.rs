@@ -30,7 +30,7 @@ impl Project {
         fs::read_dir(self.state().join("runs")).unwrap().map(|run| run.unwrap().path()).max().unwrap()
     }
 
-    fn receipt(&self) -> Value {
+    pub(super) fn receipt(&self) -> Value {
         serde_json::from_slice(&fs::read(self.run_folder().join("receipt.json")).unwrap()).unwrap()
     }
 
@@ -337,7 +337,7 @@ fn a_check_that_cannot_run_in_a_checkout_refutes_nothing() {
 fn the_summary_of_a_run_says_unverified_if_its_receipt_does() {
     let project = Project::new();
     let config = project.outside("c.yaml");
-    let words = "unverified: no check proved more than the agent's claim";
+    let words = "unverified: only the agent's claim supports it";
     for checks in [
         "checks: [{method: semantic, negative_patterns: [never]}]",
         "checks: [{stages: [{command: 'false', required: false}]}]",

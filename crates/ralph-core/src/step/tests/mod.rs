@@ -11,6 +11,7 @@ pub(crate) mod failures;
 mod iterations;
 mod opening;
 mod preparing;
+mod proof;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod random_walk;
 mod rejection;

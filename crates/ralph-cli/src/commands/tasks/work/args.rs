@@ -40,6 +40,9 @@ pub struct WorkArgs {
     /// Refuses tasks without completion criteria, or with a stage that only the agent's claim would decide
     #[arg(long)]
     require_criteria: bool,
+    /// Accepts only tasks that a check of the coder proves: it failed before the work and passes now
+    #[arg(long)]
+    require_proof: bool,
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Continues the agent's session from the second iteration of a stage on, if the agent supports it
@@ -59,6 +62,8 @@ impl WorkArgs {
         settings.pipeline.slots.set_from_flag(self.slots, "--slots");
         let required = self.require_criteria.then_some(true);
         settings.verification.require_criteria.set_from_flag(required, "--require-criteria");
+        let required = self.require_proof.then_some(true);
+        settings.verification.require_proof.set_from_flag(required, "--require-proof");
         self.limits.apply(settings);
     }
 

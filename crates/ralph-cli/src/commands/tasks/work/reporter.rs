@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ralph_core::budget::format_dollars;
 use ralph_core::pipeline::{StageOutcome, StageReport};
+use ralph_core::receipt::Proof;
 use ralph_core::task::{Role, TaskStatus};
 use serde_json::{Value, json};
 
@@ -72,8 +73,9 @@ impl WorkReporter {
                 (TextStyle::Bold, format!("{task}  {stage} started, attempt {attempt}"))
             }
             TaskEvent::StageAdvanced { task, ended, stage } => next_stage_line(task, ended, stage),
-            TaskEvent::Finished { task, status: TaskStatus::Done, reason, .. } => {
-                (TextStyle::Good, format!("{task}  done: {reason}"))
+            TaskEvent::Finished { task, status: TaskStatus::Done, reason, proof, .. } => {
+                let proof = proof.map(|proof| format!(" ({proof})")).unwrap_or_default();
+                (TextStyle::Good, format!("{task}  done{proof}: {reason}"))
             }
             TaskEvent::Finished { task, status, reason, .. } => {
                 (TextStyle::Bad, format!("{task}  {}: {reason}", status.as_str()))
@@ -266,8 +268,9 @@ fn event_json(event: &TaskEvent<'_>) -> Value {
         TaskEvent::StageAdvanced { task, ended, stage } => json!({
             "event": "task.next", "task": task, "ended": ended.stage, "how": ended.how, "stage": stage
         }),
-        TaskEvent::Finished { task, status, reason, failure } => json!({
-            "event": "task.over", "task": task, "status": status, "reason": reason, "ralph_failure": failure
+        TaskEvent::Finished { task, status, reason, failure, proof } => json!({
+            "event": "task.over", "task": task, "status": status, "reason": reason, "ralph_failure": failure,
+            "proof": proof.and_then(Proof::level_of_word)
         }),
         TaskEvent::Interrupted { task, stage } => {
             json!({"event": "task.stopped", "task": task, "stage": stage})

@@ -86,7 +86,7 @@ fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
     let sealing = (!criteria.is_empty()).then(|| {
         let sealed = build_sealer(&root, &acceptance, &criteria);
         let sealed = sealed.and_then(|sealer| sealer.seal().map_err(|error| error.to_string()));
-        sealed.map_or_else(|why| SealingResult::Impossible { why }, |seal| SealingResult::Done { seal })
+        sealed.map_or_else(|why| SealingResult::Impossible { why }, |seal| SealingResult::Done { seal: Box::new(seal) })
     });
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     let policy = settings.run_policy(settings.session.max_iterations.value, proof);

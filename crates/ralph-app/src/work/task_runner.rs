@@ -100,7 +100,7 @@ impl TaskRunner {
             TaskSealing::Stopped => return self.return_interrupted(&progress).await,
             TaskSealing::Cancelled => return self.finish_cancelled(&progress).await,
         };
-        self.run_sealed_stages(progress, &tree, task_seal.as_ref()).await
+        self.run_sealed_stages(progress, &tree, task_seal.as_deref()).await
     }
 
     async fn run_sealed_stages(

@@ -21,7 +21,7 @@ use crate::error::{AppError, AppResult, ErrorKind};
 /// The result of sealing a task.
 pub(super) enum TaskSealing {
     /// The seal; `None` if the task cannot be sealed. Its stages report the reason then.
-    Ready(Option<TaskSeal>),
+    Ready(Option<Box<TaskSeal>>),
     /// The worker was stopped.
     Stopped,
     /// The task was cancelled.
@@ -40,7 +40,7 @@ impl TaskRunner {
         if let Some(stored) = stored.filter(|stored| stored.terms_digest == digest)
             && row.base_commit.as_deref() == Some(base.as_str())
         {
-            return Ok(TaskSealing::Ready(Some(stored)));
+            return Ok(TaskSealing::Ready(Some(Box::new(stored))));
         }
         let is_fresh = row.seal.is_none() && self.store.runs_of_task(&self.lease.task_id).await?.is_empty();
         let source = if is_fresh { TaskSealSource::FreshWorktree } else { TaskSealSource::BaseCommit(base.clone()) };
@@ -72,7 +72,7 @@ impl TaskRunner {
             }
         };
         match sealed {
-            Ok(seal) => Ok(TaskSealing::Ready(Some(seal))),
+            Ok(seal) => Ok(TaskSealing::Ready(Some(Box::new(seal)))),
             Err(reason) if is_from_base => {
                 let message = format!("cannot seal task {} from its base commit: {reason}", self.lease.task_id);
                 Err(AppError::from_message(ErrorKind::GitFailed, message))

@@ -1,5 +1,6 @@
 //! The seal: the files and git settings that must not change between the start of a run and a claim, so that the agent
 //! cannot change its own acceptance criteria.
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -112,7 +113,7 @@ pub enum SealedFileKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "sealing", rename_all = "snake_case")]
 pub enum SealingResult {
-    Done { seal: Seal },
+    Done { seal: Box<Seal> },
     Impossible { why: String },
 }
 

@@ -28,7 +28,7 @@ impl DecidingKeys {
         let Some(key) = full_key.strip_prefix(self.section).and_then(|rest| rest.strip_prefix('.')) else {
             return false;
         };
-        self.keys.is_empty() || self.keys.iter().any(|wanted| key == *wanted)
+        self.keys.is_empty() || self.keys.contains(&key)
     }
 }
 

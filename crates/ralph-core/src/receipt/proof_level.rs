@@ -345,7 +345,11 @@ mod tests {
             fallback,
             CheckEvidence { stages: vec![optional], ..evidence_of(EvidenceKind::MultiStage, "stages") },
         ] {
-            assert_eq!(level(&[check.clone()], &[before("make", FAILS)]), ProofLevel::Unverified, "{check:?}");
+            assert_eq!(
+                level(core::slice::from_ref(&check), &[before("make", FAILS)]),
+                ProofLevel::Unverified,
+                "{check:?}"
+            );
         }
         assert_eq!(level(&[], &[]), ProofLevel::Unverified);
     }

@@ -72,7 +72,7 @@ pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> Ses
     if let LoopPhase::Preparing { .. } = machine.phase {
         let sealing = sealing.unwrap_or(SealingResult::Impossible { why: "nothing was sealed".into() });
         if let SealingResult::Done { seal: done } = &sealing {
-            seal = Some(done.clone());
+            seal = Some((**done).clone());
         }
         let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() });
         machine = step(machine, build_event(moment, prepared)).0;

@@ -1,4 +1,5 @@
 //! Tests of the rules of a session loop.
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,7 +44,7 @@ pub(super) fn sealing_with_digest(digest: &str) -> Option<SealingResult> {
         protected: None,
         notes: Vec::new(),
     };
-    Some(SealingResult::Done { seal })
+    Some(SealingResult::Done { seal: Box::new(seal) })
 }
 
 pub(super) fn loop_with_checks(max: u32) -> SessionLoop {

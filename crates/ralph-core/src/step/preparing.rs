@@ -101,7 +101,7 @@ fn on_prepared(mut context: LoopContext, sealing: SealingResult, baseline: Vec<B
             Some(RunEnd::new(Outcome::Blocked, reason))
         }
         SealingResult::Done { seal } => {
-            facts.insert(0, record_fact(Fact::RunSealed { seal }));
+            facts.insert(0, record_fact(Fact::RunSealed { seal: *seal }));
             obstacle
         }
     };

@@ -172,8 +172,12 @@ impl<H: SessionHost> SessionLoops<H> {
             let sealer = build_sealer(&options.root, &Default::default(), &criteria)?;
             sealer.seal().map_err(|error| error.to_string())
         };
-        let sealing = (!criteria.is_empty())
-            .then(|| seal().map_or_else(|why| SealingResult::Impossible { why }, |seal| SealingResult::Done { seal }));
+        let sealing = (!criteria.is_empty()).then(|| {
+            seal().map_or_else(
+                |why| SealingResult::Impossible { why },
+                |seal| SealingResult::Done { seal: Box::new(seal) },
+            )
+        });
         let policy = Policy::new(options.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS));
         let rules = ClaimRules::new(promise);
         let state = start_session_loop(

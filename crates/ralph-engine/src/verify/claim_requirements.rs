@@ -255,7 +255,7 @@ async fn seal_files(
         Ok((seal, sealer))
     });
     match sealed.await.flatten() {
-        Ok((seal, sealer)) => (SealingResult::Done { seal }, Some(sealer)),
+        Ok((seal, sealer)) => (SealingResult::Done { seal: Box::new(seal) }, Some(sealer)),
         Err(reason) => (SealingResult::Impossible { why: reason }, None),
     }
 }

@@ -70,7 +70,7 @@ impl TaskSealTerms {
                 let VerificationPreparation { sealing, baseline } =
                     requirements.prepare(context, baseline, commands).await;
                 match sealing {
-                    SealingResult::Done { seal } => Ok(TaskSeal { terms_digest, seal, baseline }),
+                    SealingResult::Done { seal } => Ok(TaskSeal { terms_digest, seal: *seal, baseline }),
                     SealingResult::Impossible { why } => Err(why),
                 }
             }
@@ -111,7 +111,7 @@ impl ClaimRequirements {
             sealer.and_then(|sealer| sealer.refresh_settings_files(seal)).map_err(|error| error.to_string())
         });
         let sealing = match updated.await.flatten() {
-            Ok(seal) => SealingResult::Done { seal },
+            Ok(seal) => SealingResult::Done { seal: Box::new(seal) },
             Err(why) => SealingResult::Impossible { why },
         };
         let baseline = match baseline {

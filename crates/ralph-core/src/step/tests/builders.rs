@@ -1,4 +1,5 @@
 //! Builders for the tests of the state machine. A scenario plays events one by one, as a driver would.
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -137,7 +138,7 @@ pub(crate) fn prepared_event(verdict: Verdict) -> EventKind {
     let trials = evidence_with_verdict(verdict).checks.into_iter();
     let trials = trials.map(|evidence| BaselineTrial { evidence, lack: BaselineProblem::NotFixableByAgent });
     EventKind::Work(WorkEvent::Prepared {
-        sealing: SealingResult::Done { seal: sample_seal() },
+        sealing: SealingResult::Done { seal: Box::new(sample_seal()) },
         baseline: trials.collect(),
     })
 }

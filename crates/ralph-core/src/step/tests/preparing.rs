@@ -1,4 +1,5 @@
 //! Tests of the preparation before the first iteration.
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -42,7 +43,7 @@ fn a_run_without_a_baseline_is_still_sealed() {
     let policy = Policy { baseline: BaselineMode::Skip, ..policy_with_checks(3) };
     let scene = LoopScenario::new(policy).play_event(started_event());
     assert!(scene.has_effect(&Effect::Prepare { round: 1, baseline: BaselineMode::Skip }));
-    let sealing = SealingResult::Done { seal: super::builders::sample_seal() };
+    let sealing = SealingResult::Done { seal: Box::new(super::builders::sample_seal()) };
     let scene = scene.play_event(EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() }));
     assert_eq!(scene.fact_names(), ["run.sealed", "iteration.started", "attempt.started"]);
 }
@@ -67,7 +68,7 @@ fn a_check_that_cannot_be_evaluated_ends_the_run_as_blocked_before_any_agent_sta
 #[test]
 fn a_program_that_the_agent_may_create_does_not_block_the_run() {
     let evidence = super::builders::evidence_with_verdict(Verdict::CouldNotEvaluate).checks.remove(0);
-    let sealing = SealingResult::Done { seal: super::builders::sample_seal() };
+    let sealing = SealingResult::Done { seal: Box::new(super::builders::sample_seal()) };
     let baseline = Vec::from([BaselineTrial { evidence, lack: BaselineProblem::MissingFromWorkTree }]);
     assert_eq!(
         opened_run().play_event(EventKind::Work(WorkEvent::Prepared { sealing, baseline })).started_attempt(),

@@ -1,4 +1,5 @@
 //! Tests of proof levels and of the last rejection in the reasons of a run's end.
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::builders::{
@@ -19,10 +20,8 @@ fn requiring_proof(max_iterations: u32) -> Policy {
 }
 
 fn recorded_proof(scene: &LoopScenario) -> Option<Proof> {
-    scene.recorded_facts().into_iter().find_map(|fact| match fact {
-        Fact::RunFinished { proof, .. } => proof.clone(),
-        _ => None,
-    })
+    let proof_of = |fact: &Fact| if let Fact::RunFinished { proof, .. } = fact { proof.clone() } else { None };
+    scene.recorded_facts().into_iter().find_map(proof_of)
 }
 
 fn completed_after_baseline(verdict: Verdict) -> LoopScenario {
@@ -68,7 +67,7 @@ fn a_run_that_requires_proof_is_refused_before_any_agent_starts_if_every_check_p
 // spec: V16
 #[test]
 fn a_run_that_requires_proof_is_refused_without_a_baseline() {
-    let sealing = SealingResult::Done { seal: sample_seal() };
+    let sealing = SealingResult::Done { seal: Box::new(sample_seal()) };
     let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() });
     let scene = LoopScenario::new(requiring_proof(3)).play_event(started_event()).play_event(prepared);
     assert_eq!((scene.started_attempt(), scene.exit_code()), (None, Some(exit_code::PREFLIGHT_FAILED)));

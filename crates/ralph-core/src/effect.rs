@@ -11,6 +11,25 @@ use crate::policy::BaselineMode;
 use crate::prompt::PromptPlan;
 use crate::receipt::WorkTreeSnapshot;
 
+/// The state of the work tree that a receipt records.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReceiptSnapshot {
+    /// The state that the checks verified.
+    Verified(WorkTreeSnapshot),
+    /// The checks ran, but the state before them could not be read. A later one must not replace it.
+    Unreadable,
+    /// No check ran: the state when the run ends.
+    AtEnd,
+}
+
+impl ReceiptSnapshot {
+    /// Returns the snapshot of a verified claim.
+    #[must_use]
+    pub fn of_verified_claim(snapshot: Option<WorkTreeSnapshot>) -> Self {
+        snapshot.map_or(Self::Unreadable, Self::Verified)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Stores a fact in the journal.
@@ -19,8 +38,7 @@ pub enum Effect {
     },
     /// Stores the receipt of the completion that the next fact records. The driver fills in its input.
     RecordReceipt {
-        /// The work tree that the checks verified; `None` if there were none, or if it could not be read.
-        snapshot: Option<WorkTreeSnapshot>,
+        snapshot: ReceiptSnapshot,
     },
     /// Seals the files that must not change, and runs the external checks once if the baseline is enabled.
     Prepare {

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use super::{LoopContext, StepResult, paused, rate_limited, recovery};
 use crate::claim::PromiseNonce;
 use crate::control_command::StopRequest;
-use crate::effect::{AgentStart, Effect};
+use crate::effect::{AgentStart, Effect, ReceiptSnapshot};
 use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
 use crate::policy::{NonceUse, ProofRequirement};
 use crate::prompt::{PromptPlan, RejectionFeedback};
-use crate::receipt::{Proof, WorkTreeSnapshot};
+use crate::receipt::Proof;
 use crate::stall::{self, StallDecision};
 
 /// How an iteration ended that did not end the run.
@@ -179,8 +179,7 @@ pub(super) fn finish_with_iteration(
 pub(super) struct AcceptedClaim {
     pub(super) reason: String,
     pub(super) proof: Proof,
-    /// The work tree that was verified.
-    pub(super) snapshot: Option<WorkTreeSnapshot>,
+    pub(super) snapshot: ReceiptSnapshot,
 }
 
 /// Ends the iteration and the run as completed, with a receipt.

@@ -6,7 +6,7 @@ use alloc::vec;
 use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::control_command::StopRequest;
-use crate::effect::Effect;
+use crate::effect::{Effect, ReceiptSnapshot};
 use crate::event::{EventKind, RunControl, WorkEvent};
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
@@ -70,7 +70,10 @@ fn on_verified(
     let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let (state, effects) = match verdict {
-        Verdict::Accepted => transitions::complete_run(context, &iteration, AcceptedClaim { reason, proof, snapshot }),
+        Verdict::Accepted => {
+            let snapshot = ReceiptSnapshot::of_verified_claim(snapshot);
+            transitions::complete_run(context, &iteration, AcceptedClaim { reason, proof, snapshot })
+        }
         Verdict::CouldNotEvaluate if is_too_often_blind => {
             let run_end = RunEnd::new(Outcome::Blocked, reason);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)

@@ -12,7 +12,7 @@ use crate::attempt::{AttemptAssessment, AttemptEnding, AttemptReport, LeftoverPr
 use crate::backoff::retry_delay_ms;
 use crate::claim::Claim;
 use crate::control_command::StopRequest;
-use crate::effect::Effect;
+use crate::effect::{Effect, ReceiptSnapshot};
 use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, UnixMillis, WorkEvent};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
@@ -223,7 +223,7 @@ fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -
         ProofRequirement::Checks => transitions::start_checks(context, iteration, attempt),
         ProofRequirement::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
-            let claim = AcceptedClaim { reason, proof: Proof::by_claim_alone(), snapshot: None };
+            let claim = AcceptedClaim { reason, proof: Proof::by_claim_alone(), snapshot: ReceiptSnapshot::AtEnd };
             transitions::complete_run(context, &iteration, claim)
         }
     }

@@ -3,11 +3,12 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::builders::{
-    LoopScenario, claiming_report, policy_with_checks, quiet_report, sample_opening, sample_snapshot, started_event,
+    LoopScenario, attempt_key, claiming_report, evidence_with_verdict, policy_with_checks, quiet_report,
+    sample_opening, sample_snapshot, started_event,
 };
 use crate::control_command::{ControlCommand, PauseTiming};
-use crate::effect::Effect;
-use crate::event::{EventKind, LifecycleEvent};
+use crate::effect::{Effect, ReceiptSnapshot};
+use crate::event::{EventKind, LifecycleEvent, WorkEvent};
 use crate::evidence::Verdict;
 use crate::fact::Fact;
 use crate::outcome::Outcome;
@@ -64,10 +65,23 @@ fn the_receipt_is_recorded_between_the_end_of_the_iteration_and_the_end_of_the_r
         Verdict::Accepted,
     );
     assert_eq!(journal_order(&verified), ["verdict", "iteration.ended", "receipt", "run.finished"]);
-    assert!(verified.has_effect(&Effect::RecordReceipt { snapshot: Some(sample_snapshot()) }));
+    assert!(verified.has_effect(&Effect::RecordReceipt { snapshot: ReceiptSnapshot::Verified(sample_snapshot()) }));
     let claimed = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, claiming_report());
     assert_eq!(journal_order(&claimed), ["attempt.ended", "claim", "iteration.ended", "receipt", "run.finished"]);
-    assert!(claimed.has_effect(&Effect::RecordReceipt { snapshot: None }));
+    assert!(claimed.has_effect(&Effect::RecordReceipt { snapshot: ReceiptSnapshot::AtEnd }));
+}
+
+// spec: V14
+#[test]
+fn a_receipt_never_calls_a_later_state_verified_if_the_checked_one_could_not_be_read() {
+    let verified = WorkEvent::Verified {
+        key: attempt_key(1, 1),
+        evidence: evidence_with_verdict(Verdict::Accepted),
+        snapshot: None,
+    };
+    let claimed = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
+    let completed = claimed.play_event(EventKind::Work(verified));
+    assert!(completed.has_effect(&Effect::RecordReceipt { snapshot: ReceiptSnapshot::Unreadable }));
 }
 
 // finding: N61

@@ -1,12 +1,11 @@
 //! The loop of a run without its driver: lets the rules decide on an event, records the decision, and returns its effects.
 use std::sync::Arc;
 
-use ralph_core::effect::Effect;
+use ralph_core::effect::{Effect, ReceiptSnapshot};
 use ralph_core::event::{Event, UnixMillis};
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use ralph_core::outcome::Outcome;
-use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::seal::Seal;
 use ralph_core::step::step;
 
@@ -173,8 +172,9 @@ impl<'a, J: StepJournal> LoopRunner<'a, J> {
     async fn build_receipt(&mut self, next: &LoopState, effects: &[Effect], at: UnixMillis) -> Option<Fact> {
         let verified = effects.iter().find_map(requested_receipt)?;
         let snapshot = match verified {
-            Some(snapshot) => Some(snapshot.clone()),
-            None => {
+            ReceiptSnapshot::Verified(snapshot) => Some(snapshot.clone()),
+            ReceiptSnapshot::Unreadable => None,
+            ReceiptSnapshot::AtEnd => {
                 let (root, isolation) = (&self.plan.context.project.root, self.plan.spec.acceptance.isolation);
                 let taken = take_snapshot(root, isolation).await;
                 taken.map_err(|error| self.observer.on_warning(&describe_missing_snapshot(&error))).ok()
@@ -201,10 +201,10 @@ impl<'a, J: StepJournal> LoopRunner<'a, J> {
     }
 }
 
-/// Returns the verified work tree of the requested receipt, if the effect requests one.
-fn requested_receipt(effect: &Effect) -> Option<Option<&WorkTreeSnapshot>> {
+/// Returns which state of the work tree the requested receipt records, if the effect requests one.
+fn requested_receipt(effect: &Effect) -> Option<&ReceiptSnapshot> {
     match effect {
-        Effect::RecordReceipt { snapshot } => Some(snapshot.as_ref()),
+        Effect::RecordReceipt { snapshot } => Some(snapshot),
         _ => None,
     }
 }

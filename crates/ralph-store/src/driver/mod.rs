@@ -148,14 +148,36 @@ impl WriteTransaction<'_> {
 pub(crate) struct DatabaseRow(SqliteRow);
 
 impl DatabaseRow {
-    /// Returns the value of a column.
-    pub(crate) fn get<'r, T>(&'r self, column: &str) -> Result<T, DriverError>
-    where
-        T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
-    {
-        Ok(self.0.try_get(column)?)
+    /// Returns the value of a column. NULL is an error unless the type is an `Option`.
+    pub(crate) fn get<T: ColumnValue>(&self, column: &str) -> Result<T, DriverError> {
+        T::read_column(&self.0, column)
     }
 }
+
+/// A type that a column can be read as. The driver itself reads NULL as zero or as empty text, which would hide that a
+/// damaged row has lost its values.
+pub(crate) trait ColumnValue: Sized {
+    fn read_column(row: &SqliteRow, column: &str) -> Result<Self, DriverError>;
+}
+
+macro_rules! impl_column_value {
+    ($($value:ty),+ $(,)?) => {
+        $(impl ColumnValue for $value {
+            fn read_column(row: &SqliteRow, column: &str) -> Result<Self, DriverError> {
+                let value = Option::<$value>::read_column(row, column)?;
+                value.ok_or_else(|| DriverError::unreadable_value(format!("the column {column} has no value")))
+            }
+        }
+
+        impl ColumnValue for Option<$value> {
+            fn read_column(row: &SqliteRow, column: &str) -> Result<Self, DriverError> {
+                Ok(row.try_get(column)?)
+            }
+        })+
+    };
+}
+
+impl_column_value!(String, i64, u32, bool);
 
 async fn fetch_rows(
     executor: impl SqliteExecutor<'_>,
@@ -199,6 +221,16 @@ mod tests {
         assert_eq!(rows[0].get::<String>("second").unwrap(), "two");
         assert_eq!(rows[0].get::<String>("again").unwrap(), "two");
         assert_eq!(rows[0].get::<Option<i64>>("third").unwrap(), None);
+    }
+
+    // fault: 59
+    #[tokio::test]
+    async fn a_missing_value_is_an_error_and_not_zero_or_empty_text() {
+        let mut connection = open_in_memory().await;
+        let rows = connection.rows(sql!("SELECT NULL AS body, NULL AS seq")).await.unwrap();
+        assert_eq!(rows[0].get::<String>("body").unwrap_err().problem(), DatabaseProblem::Damaged);
+        assert_eq!(rows[0].get::<i64>("seq").unwrap_err().problem(), DatabaseProblem::Damaged);
+        assert_eq!(rows[0].get::<Option<String>>("body").unwrap(), None);
     }
 
     #[tokio::test]

@@ -70,8 +70,8 @@ pub(crate) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, st
 
 /// Parses the result of [`TASK_LIST_SQL`].
 pub(crate) fn parse_task_list(row: &DatabaseRow) -> Result<Vec<TaskListItem>, DriverError> {
-    let tasks: &str = row.get("tasks")?;
-    serde_json::from_str(tasks).map_err(|error| DriverError::unreadable_value(format!("the list of tasks: {error}")))
+    let tasks: String = row.get("tasks")?;
+    serde_json::from_str(&tasks).map_err(|error| DriverError::unreadable_value(format!("the list of tasks: {error}")))
 }
 
 impl TaskRow {

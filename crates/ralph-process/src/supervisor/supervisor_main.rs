@@ -89,6 +89,10 @@ impl IdleSupervisor {
             return channel.report_fork_failure(libc::EMFILE);
         };
         let Some(job) = channel.wait_for_program_launch() else { return };
+        // ralph was killed after it sent the request. A program that is started now could meet that of a resumed run.
+        if channel.is_closed_by_ralph() {
+            return;
+        }
         // Sent before the launch: a fast agent may kill this process before `Started` is sent.
         channel.send_reports(&[SupervisorReport::Ready { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
         let launched = launch_program(&job, ChildStdio { stdin, stdout, stderr });
@@ -318,6 +322,12 @@ impl ControlChannel {
         }
     }
 
+    /// Returns whether ralph has closed its end, even if there are bytes that it sent before.
+    fn is_closed_by_ralph(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::HUP)];
+        poll(&mut fds, Some(&to_timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
+    }
+
     /// Reads once; blocks if no bytes are available.
     fn read_available(&mut self) -> ChannelState {
         let mut buffer = [0; 4 * 1024];
@@ -335,4 +345,22 @@ impl ControlChannel {
 
 fn deadline_after(wait: Duration) -> Instant {
     Instant::now() + wait.min(FAR_FUTURE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: L13
+    // fault: 6
+    #[test]
+    fn a_request_of_a_ralph_that_was_killed_meanwhile_starts_no_program() {
+        let (mut ralph, socket) = UnixStream::pair().unwrap();
+        let channel = ControlChannel { socket, frames: FrameBuffer::default() };
+        assert!(!channel.is_closed_by_ralph());
+        ralph.write_all(b"a request").unwrap();
+        assert!(!channel.is_closed_by_ralph());
+        drop(ralph);
+        assert!(channel.is_closed_by_ralph());
+    }
 }

@@ -62,7 +62,9 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let mutants = list_mutants(&program)?;
     let sample = sample::choose_sample(&mutants, options.sample, options.seed);
     let mut outcomes = if options.resume { read_earlier_outcomes(&sample)? } else { BTreeMap::new() };
-    let open: Vec<&str> = sample.iter().copied().filter(|name| !outcomes.contains_key(*name)).collect();
+    write_outcomes(&outcomes)?;
+    let is_open = |name: &str| sample.contains(&name) && !outcomes.contains_key(name);
+    let (open, skipped): (Vec<&str>, Vec<&str>) = mutants.iter().map(String::as_str).partition(|name| is_open(name));
     out::print_line(&format!(
         "mutants: {} in the deciding rules; sample of {} with seed {}, {} to test",
         mutants.len(),
@@ -71,7 +73,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         open.len()
     ));
     if !open.is_empty() {
-        run_mutants(&program, &open)?;
+        run_mutants(&program, &skipped)?;
         outcomes.extend(read_last_outcomes()?);
     }
     write_outcomes(&outcomes)?;
@@ -131,17 +133,17 @@ fn list_mutants(program: &str) -> Result<Vec<String>> {
     Ok(mutants)
 }
 
-/// Tests the mutants with these names, and prints each that is missed.
-fn run_mutants(program: &str, names: &[&str]) -> Result<()> {
+/// Tests the mutants, except for the skipped ones, and prints each that is missed.
+fn run_mutants(program: &str, skipped: &[&str]) -> Result<()> {
     let folder = work_folder();
     let copies = folder.join("tmp");
     fs::create_dir_all(&copies).map_err(|error| XtaskError::with_cause(copies.display(), error))?;
-    let names = names.iter().flat_map(|name| ["--re".to_owned(), format!("^{}$", sample::escape_regex(name))]);
+    write_skipped(skipped)?;
     let line = mutants_command(program)
-        .args(["--jobs", "1", "--colors", "never", "--no-times", "--output"])
+        .args(["--iterate", "--jobs", "1", "--colors", "never", "--no-times", "--output"])
         .args([folder.display().to_string()])
-        .args(names)
-        .args(["--", "--lib"])
+        // For the builds too: the other tests of the package are about claims.
+        .args(["--cargo-arg", "--lib"])
         .env("TMPDIR", copies.display().to_string())
         .env("CARGO_TARGET_DIR", folder.join("build").display().to_string());
     let status = line.to_command().status().map_err(|error| XtaskError::with_cause(program, error))?;
@@ -150,6 +152,19 @@ fn run_mutants(program: &str, names: &[&str]) -> Result<()> {
     }
     Err(XtaskError::new(format!("cargo-mutants ended with {status}"))
         .with_hint("check that `cargo test -p ralph-core --lib` passes"))
+}
+
+/// Replaces the results of the last run by a list of mutants that `--iterate` skips. The option `--re` would not do: it does
+/// not apply to mutants that delete a field.
+fn write_skipped(skipped: &[&str]) -> Result<()> {
+    let folder = results_folder();
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| XtaskError::with_cause(folder.display(), error))?;
+    }
+    let list = folder.join("previously_caught.txt");
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&list, skipped.join("\n")))
+        .map_err(|error| XtaskError::with_cause(list.display(), error))
 }
 
 fn mutants_command(program: &str) -> CommandLine {
@@ -166,6 +181,11 @@ fn work_folder() -> PathBuf {
     repository_root().join(WORK_FOLDER)
 }
 
+/// The folder in which cargo-mutants writes the results of a run.
+fn results_folder() -> PathBuf {
+    work_folder().join("mutants.out")
+}
+
 /// Reads the results of earlier runs, including one that was interrupted. Missed mutants are tested again.
 fn read_earlier_outcomes(sample: &[&str]) -> Result<BTreeMap<String, MutantOutcome>> {
     let recorded = fs::read_to_string(work_folder().join(RECORDED_OUTCOMES)).unwrap_or_default();
@@ -179,7 +199,7 @@ fn read_earlier_outcomes(sample: &[&str]) -> Result<BTreeMap<String, MutantOutco
 fn read_last_outcomes() -> Result<BTreeMap<String, MutantOutcome>> {
     let mut outcomes = BTreeMap::new();
     for outcome in MutantOutcome::ALL {
-        let path = work_folder().join("mutants.out").join(format!("{}.txt", outcome.word()));
+        let path = results_folder().join(format!("{}.txt", outcome.word()));
         if path.is_file() {
             let names = fs::read_to_string(&path).map_err(|error| XtaskError::with_cause(path.display(), error))?;
             outcomes.extend(names.lines().map(|name| (name.to_owned(), outcome)));

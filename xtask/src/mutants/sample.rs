@@ -36,18 +36,6 @@ fn rank(name: &str, occurrence: u64, seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Returns a regular expression that matches exactly this text.
-pub(crate) fn escape_regex(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_ascii_punctuation() && character != '_' && character != '<' && character != '>' {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,11 +76,5 @@ mod tests {
         let lines: Vec<&str> = choose_sample(&same, 10, 1);
         assert_eq!(lines.len(), 10);
         assert_ne!(lines, same.iter().take(10).map(String::as_str).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_name_is_escaped_for_a_regular_expression() {
-        let name = "a.rs:1:5: replace <impl A>::f -> Vec<u8> with vec![1]";
-        assert_eq!(escape_regex(name), r"a\.rs\:1\:5\: replace <impl A>\:\:f \-> Vec<u8> with vec\!\[1\]");
     }
 }

@@ -5,6 +5,7 @@ mod ci;
 mod command_line;
 mod deny;
 mod error;
+mod mutants;
 mod out;
 mod repository;
 mod rust_lexer;
@@ -56,6 +57,12 @@ const COMMANDS: &[XtaskCommand] = &[
         run: deny::main,
     },
     XtaskCommand {
+        name: "mutants",
+        usage: "mutants [--sample N] [--seed N] [--resume]",
+        about: "tests the tests of the deciding rules with a seeded sample of mutants",
+        run: mutants::main,
+    },
+    XtaskCommand {
         name: "bench",
         usage: "bench [NAME…] [--rounds N] [--quick]",
         about: "compares the speed of ralph with its alternatives",
@@ -90,6 +97,6 @@ fn run_command(args: &[String]) -> Result<()> {
 }
 
 fn help_text() -> String {
-    let lines = COMMANDS.iter().map(|command| format!("  cargo xtask {:<38}  {}", command.usage, command.about));
+    let lines = COMMANDS.iter().map(|command| format!("  cargo xtask {:<42}  {}", command.usage, command.about));
     format!("commands:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }

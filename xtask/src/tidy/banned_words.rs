@@ -104,6 +104,6 @@ mod tests {
 
     #[test]
     fn exempt_paths_may_sleep() {
-        assert_rules("crates/ralph-cli/testing/fake_agent/life.rs", "std::thread::sleep(x)", &[]);
+        assert_rules("crates/ralph-cli/testing/fake_agent/lifetime_modes.rs", "std::thread::sleep(x)", &[]);
     }
 }

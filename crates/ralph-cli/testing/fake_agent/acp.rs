@@ -22,179 +22,179 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Mode;
-use crate::script::step;
-use crate::start::{Start, ready, say, starts_so_far, usage};
+use crate::agent_start::{AgentStart, print_output, report_ready, starts_so_far, usage_error};
+use crate::script::select_step;
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("acp", acp)];
 
 /// One start: its orders and its state.
-struct Agent<'a> {
+struct AcpAgent<'a> {
     orders: Vec<(&'a str, String)>,
     session: String,
     prompt: Value,
-    said: String,
+    sent_text: String,
 }
 
 /// What follows an order.
-enum Next {
+enum NextAction {
     Continue,
     Answer(Value),
     Exit(u8),
 }
 
-fn acp(start: &Start) -> io::Result<u8> {
+fn acp(start: &AgentStart) -> io::Result<u8> {
     let file = fs::read_to_string(start.arg_or(""))?;
     let number = starts_so_far();
-    let orders = step(&file, number).into_iter().map(|line| {
+    let orders = select_step(&file, number).into_iter().map(|line| {
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.replace("\\n", "\n").replace("{promise}", &start.tag);
         (name, rest.replace("{n}", &number.to_string()))
     });
     let session = format!("talk-{number}");
-    let mut agent = Agent { orders: orders.collect(), session, prompt: Value::Null, said: String::new() };
+    let mut agent = AcpAgent { orders: orders.collect(), session, prompt: Value::Null, sent_text: String::new() };
     while let Some(message) = read_message()? {
-        if let Next::Exit(code) = agent.reply(&message)? {
+        if let NextAction::Exit(code) = agent.handle_message(&message)? {
             return Ok(code);
         }
     }
-    if agent.order("stay").is_some() {
+    if agent.order_text("stay").is_some() {
         print_forever()?;
     }
     Ok(0)
 }
 
-impl Agent<'_> {
-    fn order(&self, name: &str) -> Option<&str> {
+impl AcpAgent<'_> {
+    fn order_text(&self, name: &str) -> Option<&str> {
         self.orders.iter().find(|(order, _)| *order == name).map(|(_, rest)| rest.as_str())
     }
 
-    fn reply(&mut self, message: &Value) -> io::Result<Next> {
-        if self.order("mute").is_some() {
-            ready()?;
-            return Ok(Next::Continue);
+    fn handle_message(&mut self, message: &Value) -> io::Result<NextAction> {
+        if self.order_text("mute").is_some() {
+            report_ready()?;
+            return Ok(NextAction::Continue);
         }
         let result = match message["method"].as_str().unwrap_or_default() {
-            "initialize" => return self.greet(message),
+            "initialize" => return self.answer_initialize(message),
             "session/new" => json!({"sessionId": self.session}),
             "session/resume" | "session/load" => return self.resume_session(message),
             "session/prompt" => {
                 self.prompt = message["id"].clone();
-                self.remember("user", message["params"]["prompt"][0]["text"].as_str().unwrap_or_default())?;
-                return self.turn();
+                self.record_turn("user", message["params"]["prompt"][0]["text"].as_str().unwrap_or_default())?;
+                return self.run_turn();
             }
-            _ => return Ok(Next::Continue),
+            _ => return Ok(NextAction::Continue),
         };
-        answer(&message["id"], &json!({"result": result}))?;
-        Ok(Next::Continue)
+        send_response(&message["id"], &json!({"result": result}))?;
+        Ok(NextAction::Continue)
     }
 
-    fn greet(&self, message: &Value) -> io::Result<Next> {
-        if let Some(garbage) = self.order("garbage") {
-            say(format!("{garbage}\n"))?;
-            return Ok(Next::Exit(0));
+    fn answer_initialize(&self, message: &Value) -> io::Result<NextAction> {
+        if let Some(garbage) = self.order_text("garbage") {
+            print_output(format!("{garbage}\n"))?;
+            return Ok(NextAction::Exit(0));
         }
-        let version: u64 = self.order("version").map_or(Ok(1), number)?;
-        let offers = self.order("offers").unwrap_or("load resume");
+        let version: u64 = self.order_text("version").map_or(Ok(1), parse_number)?;
+        let offers = self.order_text("offers").unwrap_or("load resume");
         let sessions = if offers.contains("resume") { json!({"resume": {}}) } else { json!({}) };
         let abilities = json!({"loadSession": offers.contains("load"), "sessionCapabilities": sessions});
-        let name = self.order("named").unwrap_or("fake");
+        let name = self.order_text("named").unwrap_or("fake");
         let result = json!({"protocolVersion": version, "agentCapabilities": abilities, "agentInfo": {"name": name}});
-        answer(&message["id"], &json!({"result": result}))?;
-        Ok(Next::Continue)
+        send_response(&message["id"], &json!({"result": result}))?;
+        Ok(NextAction::Continue)
     }
 
     /// Resumes or loads a session. A loaded session is replayed, by the protocol before the answer.
-    fn resume_session(&mut self, message: &Value) -> io::Result<Next> {
+    fn resume_session(&mut self, message: &Value) -> io::Result<NextAction> {
         let session = message["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
         let old = fs::read_to_string(sessions_folder()?.join(&session)).unwrap_or_default();
-        if old.is_empty() || self.order("lose").is_some() {
+        if old.is_empty() || self.order_text("lose").is_some() {
             let error = json!({"code": -32602, "message": format!("Session not found: {session}")});
-            answer(&message["id"], &json!({"error": error}))?;
-            return Ok(Next::Continue);
+            send_response(&message["id"], &json!({"error": error}))?;
+            return Ok(NextAction::Continue);
         }
         self.session = session;
-        let (is_loaded, is_late) = (message["method"] == "session/load", self.order("late").is_some());
+        let (is_loaded, is_late) = (message["method"] == "session/load", self.order_text("late").is_some());
         if is_loaded && !is_late {
-            self.repeat(&old)?;
+            self.replay_session(&old)?;
         }
-        answer(&message["id"], &json!({"result": {}}))?;
+        send_response(&message["id"], &json!({"result": {}}))?;
         if is_loaded && is_late {
-            self.repeat(&old)?;
+            self.replay_session(&old)?;
         }
-        Ok(Next::Continue)
+        Ok(NextAction::Continue)
     }
 
-    fn repeat(&self, old: &str) -> io::Result<()> {
+    fn replay_session(&self, old: &str) -> io::Result<()> {
         old.lines().try_for_each(|line| {
             let turn: Value = serde_json::from_str(line)?;
             let kind = if turn[0] == "user" { "user_message_chunk" } else { "agent_message_chunk" };
-            self.chunk(kind, turn[1].as_str().unwrap_or_default())
+            self.send_chunk(kind, turn[1].as_str().unwrap_or_default())
         })
     }
 
-    fn turn(&mut self) -> io::Result<Next> {
+    fn run_turn(&mut self) -> io::Result<NextAction> {
         for at in 0..self.orders.len() {
             let (name, rest) = self.orders[at].clone();
             match self.perform(name, &rest)? {
-                Next::Continue => {}
-                Next::Answer(value) => return self.end(&value),
-                Next::Exit(code) => return Ok(Next::Exit(code)),
+                NextAction::Continue => {}
+                NextAction::Answer(value) => return self.end_turn(&value),
+                NextAction::Exit(code) => return Ok(NextAction::Exit(code)),
             }
         }
-        self.end(&json!({"result": {"stopReason": "end_turn"}}))
+        self.end_turn(&json!({"result": {"stopReason": "end_turn"}}))
     }
 
-    fn end(&self, value: &Value) -> io::Result<Next> {
-        self.remember("agent", &self.said)?;
-        answer(&self.prompt, value)?;
-        Ok(Next::Continue)
+    fn end_turn(&self, value: &Value) -> io::Result<NextAction> {
+        self.record_turn("agent", &self.sent_text)?;
+        send_response(&self.prompt, value)?;
+        Ok(NextAction::Continue)
     }
 
-    fn perform(&mut self, name: &str, rest: &str) -> io::Result<Next> {
+    fn perform(&mut self, name: &str, rest: &str) -> io::Result<NextAction> {
         let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
         match name {
-            "say" => self.speak(rest.split_inclusive(' '))?,
-            "tell" => self.speak(std::iter::once(rest))?,
+            "say" => self.send_message(rest.split_inclusive(' '))?,
+            "tell" => self.send_message(std::iter::once(rest))?,
             "permit" => {
                 let answered = self.request_permission(first, second, None)?;
-                self.speak(std::iter::once(format!("{title}: {answered}. ", title = second).as_str()))?;
+                self.send_message(std::iter::once(format!("{title}: {answered}. ", title = second).as_str()))?;
             }
-            "edit" => self.edit(first, second)?,
+            "edit" => self.edit_if_permitted(first, second)?,
             "ask" => {
-                let answered = request(first, &json!({"sessionId": self.session}))?;
-                self.speak(std::iter::once(format!("{}. ", answered["error"]["code"]).as_str()))?;
+                let answered = send_request(first, &json!({"sessionId": self.session}))?;
+                self.send_message(std::iter::once(format!("{}. ", answered["error"]["code"]).as_str()))?;
             }
             "write" => fs::write(first, format!("{second}\n"))?,
             "cost" => {
-                let amount: f64 = number(rest)?;
+                let amount: f64 = parse_number(rest)?;
                 let cost = json!({"amount": amount, "currency": "USD"});
-                self.update(&json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}))?;
+                self.send_update(&json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}))?;
             }
             "error" => {
-                let code: i64 = number(first)?;
-                return Ok(Next::Answer(json!({"error": {"code": code, "message": second}})));
+                let code: i64 = parse_number(first)?;
+                return Ok(NextAction::Answer(json!({"error": {"code": code, "message": second}})));
             }
-            "stop" => return Ok(Next::Answer(json!({"result": {"stopReason": rest}}))),
+            "stop" => return Ok(NextAction::Answer(json!({"result": {"stopReason": rest}}))),
             "hang" => return wait_for_cancel(),
             "deaf" => {
-                ready()?;
+                report_ready()?;
                 print_forever()?;
             }
-            "exit" => return Ok(Next::Exit(number(rest)?)),
+            "exit" => return Ok(NextAction::Exit(parse_number(rest)?)),
             _ => {}
         }
-        Ok(Next::Continue)
+        Ok(NextAction::Continue)
     }
 
-    fn edit(&self, path: &str, text: &str) -> io::Result<()> {
+    fn edit_if_permitted(&self, path: &str, text: &str) -> io::Result<()> {
         let answered = self.request_permission("edit", "Edit a file", Some(path))?;
         if answered == "yes" { fs::write(path, format!("{text}\n")) } else { Ok(()) }
     }
 
-    fn speak<'b>(&mut self, pieces: impl Iterator<Item = &'b str>) -> io::Result<()> {
+    fn send_message<'b>(&mut self, pieces: impl Iterator<Item = &'b str>) -> io::Result<()> {
         for piece in pieces {
-            self.said.push_str(piece);
-            self.chunk("agent_message_chunk", piece)?;
+            self.sent_text.push_str(piece);
+            self.send_chunk("agent_message_chunk", piece)?;
         }
         Ok(())
     }
@@ -206,29 +206,29 @@ impl Agent<'_> {
         let options = json!([{"optionId": "ever", "kind": "allow_always"}, {"optionId": "yes", "kind": "allow_once"},
             {"optionId": "no", "kind": "reject_once"}]);
         let params = json!({"sessionId": self.session, "toolCall": tool, "options": options});
-        let answered = request("session/request_permission", &params)?;
+        let answered = send_request("session/request_permission", &params)?;
         let outcome = &answered["result"]["outcome"];
         Ok(outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned())
     }
 
-    fn chunk(&self, kind: &str, text: &str) -> io::Result<()> {
-        self.update(&json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}}))
+    fn send_chunk(&self, kind: &str, text: &str) -> io::Result<()> {
+        self.send_update(&json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}}))
     }
 
-    fn update(&self, update: &Value) -> io::Result<()> {
+    fn send_update(&self, update: &Value) -> io::Result<()> {
         let params = json!({"sessionId": self.session, "update": update});
-        line(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
+        send_line(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
     }
 
-    fn remember(&self, who: &str, text: &str) -> io::Result<()> {
+    fn record_turn(&self, speaker: &str, text: &str) -> io::Result<()> {
         fs::create_dir_all(sessions_folder()?)?;
-        append(&sessions_folder()?.join(&self.session), &json!([who, text]).to_string())
+        append_line(&sessions_folder()?.join(&self.session), &json!([speaker, text]).to_string())
     }
 }
 
 /// Sends a request and waits for the answer. The first id is 0, as with real agents.
-fn request(method: &str, params: &Value) -> io::Result<Value> {
-    line(&json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}))?;
+fn send_request(method: &str, params: &Value) -> io::Result<Value> {
+    send_line(&json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}))?;
     while let Some(message) = read_message()? {
         if message["id"] == 0 && message["method"].is_null() {
             return Ok(message);
@@ -237,20 +237,20 @@ fn request(method: &str, params: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-fn wait_for_cancel() -> io::Result<Next> {
-    ready()?;
+fn wait_for_cancel() -> io::Result<NextAction> {
+    report_ready()?;
     while let Some(message) = read_message()? {
         if message["method"] == "session/cancel" {
-            return Ok(Next::Answer(json!({"result": {"stopReason": "cancelled"}})));
+            return Ok(NextAction::Answer(json!({"result": {"stopReason": "cancelled"}})));
         }
     }
-    Ok(Next::Exit(0))
+    Ok(NextAction::Exit(0))
 }
 
 /// Prints irrelevant notifications forever.
 fn print_forever() -> io::Result<()> {
     loop {
-        line(&json!({"jsonrpc": "2.0", "method": "_fake/still_here", "params": {}}))?;
+        send_line(&json!({"jsonrpc": "2.0", "method": "_fake/still_here", "params": {}}))?;
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -260,23 +260,23 @@ fn read_message() -> io::Result<Option<Value>> {
     if io::stdin().lock().read_line(&mut text)? == 0 {
         return Ok(None);
     }
-    append(&path_next_to_count("heard")?, text.trim_end())?;
+    append_line(&path_next_to_count("heard")?, text.trim_end())?;
     serde_json::from_str(&text).map(Some).map_err(io::Error::from)
 }
 
-fn answer(id: &Value, value: &Value) -> io::Result<()> {
+fn send_response(id: &Value, value: &Value) -> io::Result<()> {
     let mut message = json!({"jsonrpc": "2.0", "id": id});
     for (name, value) in value.as_object().into_iter().flatten() {
         message[name] = value.clone();
     }
-    line(&message)
+    send_line(&message)
 }
 
-fn line(message: &Value) -> io::Result<()> {
-    say(format!("{message}\n"))
+fn send_line(message: &Value) -> io::Result<()> {
+    print_output(format!("{message}\n"))
 }
 
-fn append(path: &PathBuf, text: &str) -> io::Result<()> {
+fn append_line(path: &PathBuf, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(format!("{text}\n").as_bytes())
 }
@@ -286,10 +286,10 @@ fn sessions_folder() -> io::Result<PathBuf> {
 }
 
 fn path_next_to_count(name: &str) -> io::Result<PathBuf> {
-    let count_file = std::env::var_os("FA_COUNT").ok_or_else(|| usage("this mode needs FA_COUNT"))?;
+    let count_file = std::env::var_os("FA_COUNT").ok_or_else(|| usage_error("this mode needs FA_COUNT"))?;
     Ok(PathBuf::from(count_file).with_file_name(name))
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> io::Result<T> {
-    text.trim().parse().map_err(|_| usage(&format!("{text:?} is not a number")))
+fn parse_number<T: std::str::FromStr>(text: &str) -> io::Result<T> {
+    text.trim().parse().map_err(|_| usage_error(&format!("{text:?} is not a number")))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::Mode;
-use crate::start::{Start, ready, say, starts_so_far, usage, wait_for};
+use crate::agent_start::{AgentStart, print_output, report_ready, starts_so_far, usage_error, wait_for_file};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[
     ("claude-complete", complete),
@@ -32,126 +32,130 @@ const FAILURES: &[(&str, &str, Option<u64>, &str)] = &[
     ("request", "unknown", Some(400), "API Error: 400 messages: bad"),
 ];
 
-pub(crate) fn record(value: &Value) -> io::Result<()> {
-    say(format!("{value}\n"))
+pub(crate) fn print_record(value: &Value) -> io::Result<()> {
+    print_output(format!("{value}\n"))
 }
 
 /// Prints the init record, with the session to resume if the command line names one.
-pub(crate) fn init(args: &[String]) -> io::Result<()> {
+pub(crate) fn print_init(args: &[String]) -> io::Result<()> {
     let resumed = args.iter().skip_while(|arg| *arg != "--resume").nth(1);
     let session = resumed.map_or("fake-session", String::as_str);
-    record(&json!({"type": "system", "subtype": "init", "session_id": session, "model": "fake-model"}))
+    print_record(&json!({"type": "system", "subtype": "init", "session_id": session, "model": "fake-model"}))
 }
 
-pub(crate) fn speak(text: &str) -> io::Result<()> {
+pub(crate) fn print_message(text: &str) -> io::Result<()> {
     let content = json!([{"type": "text", "text": text}]);
-    record(&json!({"type": "assistant", "message": {"role": "assistant", "content": content},
+    print_record(&json!({"type": "assistant", "message": {"role": "assistant", "content": content},
         "parent_tool_use_id": null}))
 }
 
-pub(crate) fn use_tool(name: &str, command: &str, output: &str) -> io::Result<()> {
+pub(crate) fn print_tool_use(name: &str, command: &str, output: &str) -> io::Result<()> {
     let call = json!([{"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}]);
-    record(&json!({"type": "assistant", "message": {"role": "assistant", "content": call}}))?;
+    print_record(&json!({"type": "assistant", "message": {"role": "assistant", "content": call}}))?;
     let answer = json!([{"type": "tool_result", "tool_use_id": "t", "content": output, "is_error": false}]);
-    record(&json!({"type": "user", "message": {"role": "user", "content": answer}}))
+    print_record(&json!({"type": "user", "message": {"role": "user", "content": answer}}))
 }
 
-pub(crate) fn result(text: &str, cost: f64) -> io::Result<()> {
-    record(&json!({"type": "result", "subtype": "success", "is_error": false, "result": text,
+pub(crate) fn print_result(text: &str, cost: f64) -> io::Result<()> {
+    print_record(&json!({"type": "result", "subtype": "success", "is_error": false, "result": text,
         "total_cost_usd": cost, "usage": {"input_tokens": 100, "output_tokens": 10}}))
 }
 
 /// Prints the failure that has this name, as an answer and as a result.
-pub(crate) fn fail(name: &str) -> io::Result<()> {
+pub(crate) fn print_failure(name: &str) -> io::Result<()> {
     let known = FAILURES.iter().find(|(known, ..)| *known == name);
-    let (_, category, status, message) = known.ok_or_else(|| usage(&format!("unknown failure {name}")))?;
+    let (_, category, status, message) = known.ok_or_else(|| usage_error(&format!("unknown failure {name}")))?;
     let content = json!([{"type": "text", "text": message}]);
-    record(&json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
-        "error": category, "is_api_error_message": true, "api_error_status": status}))?;
-    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": message,
+    print_record(
+        &json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
+        "error": category, "is_api_error_message": true, "api_error_status": status}),
+    )?;
+    print_record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": message,
         "api_error_status": status, "total_cost_usd": 0}))
 }
 
-fn answer(start: &Start, text: &str) -> io::Result<u8> {
-    init(&start.args)?;
-    speak(text)?;
-    result(text, 0.01)?;
+fn print_answer(start: &AgentStart, text: &str) -> io::Result<u8> {
+    print_init(&start.args)?;
+    print_message(text)?;
+    print_result(text, 0.01)?;
     Ok(0)
 }
 
-fn complete(start: &Start) -> io::Result<u8> {
-    answer(start, &format!("All done.\n\n{}", start.tag))
+fn complete(start: &AgentStart) -> io::Result<u8> {
+    print_answer(start, &format!("All done.\n\n{}", start.tag))
 }
 
-fn work(start: &Start) -> io::Result<u8> {
-    answer(start, "One story done, more remain.")
+fn work(start: &AgentStart) -> io::Result<u8> {
+    print_answer(start, "One story done, more remain.")
 }
 
-fn complete_on(start: &Start) -> io::Result<u8> {
+fn complete_on(start: &AgentStart) -> io::Result<u8> {
     if starts_so_far() >= start.number_or(1)? { complete(start) } else { work(start) }
 }
 
-fn cost(start: &Start) -> io::Result<u8> {
-    init(&start.args)?;
-    speak("worked")?;
-    result("worked", start.number_or(1.0)?)?;
+fn cost(start: &AgentStart) -> io::Result<u8> {
+    print_init(&start.args)?;
+    print_message("worked")?;
+    print_result("worked", start.number_or(1.0)?)?;
     Ok(0)
 }
 
 /// Prints one valid line of many megabytes, in chunks.
-fn long_json(start: &Start) -> io::Result<u8> {
+fn long_json(start: &AgentStart) -> io::Result<u8> {
     let megabyte = vec![b'z'; 1 << 20];
-    say(r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#)?;
+    print_output(
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#,
+    )?;
     for _ in 0..start.number_or(100_usize)? {
         io::stdout().write_all(&megabyte)?;
     }
-    say("\"}]}}\n")?;
-    speak(&start.tag)?;
-    result(&start.tag, 0.01)?;
+    print_output("\"}]}}\n")?;
+    print_message(&start.tag)?;
+    print_result(&start.tag, 0.01)?;
     Ok(0)
 }
 
-fn rate_limit(start: &Start) -> io::Result<u8> {
+fn rate_limit(start: &AgentStart) -> io::Result<u8> {
     let words = start.arg_or("You've hit your limit · resets 3pm (Asia/Tokyo)");
-    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words}))?;
+    print_record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words}))?;
     Ok(1)
 }
 
-fn rate_limit_at(start: &Start) -> io::Result<u8> {
-    init(&start.args)?;
-    refuse_until(start.number_or(0)?)?;
+fn rate_limit_at(start: &AgentStart) -> io::Result<u8> {
+    print_init(&start.args)?;
+    print_rate_limit(start.number_or(0)?)?;
     Ok(1)
 }
 
 /// Prints a rate limit with its reset time, as an event and as a result.
-pub(crate) fn refuse_until(reset: i64) -> io::Result<()> {
-    record(&json!({"type": "rate_limit_event", "rate_limit_info":
+pub(crate) fn print_rate_limit(reset: i64) -> io::Result<()> {
+    print_record(&json!({"type": "rate_limit_event", "rate_limit_info":
         {"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour"}}))?;
-    fail("rate_limit")
+    print_failure("rate_limit")
 }
 
-fn api_error(start: &Start) -> io::Result<u8> {
-    init(&start.args)?;
-    fail(start.arg_or("overloaded"))?;
+fn api_error(start: &AgentStart) -> io::Result<u8> {
+    print_init(&start.args)?;
+    print_failure(start.arg_or("overloaded"))?;
     Ok(1)
 }
 
-fn after_result(start: &Start) -> io::Result<u8> {
+fn after_result(start: &AgentStart) -> io::Result<u8> {
     complete(start)?;
-    ready()?;
+    report_ready()?;
     std::thread::sleep(start.seconds_or(3600.0)?);
     Ok(0)
 }
 
-fn after_result_talk(start: &Start) -> io::Result<u8> {
-    init(&start.args)?;
-    speak("I started it and stop now.")?;
-    result("I started it and stop now.", 0.01)?;
-    ready()?;
+fn after_result_talk(start: &AgentStart) -> io::Result<u8> {
+    print_init(&start.args)?;
+    print_message("I started it and stop now.")?;
+    print_result("I started it and stop now.", 0.01)?;
+    report_ready()?;
     if let Some(path) = start.arg() {
-        wait_for(path);
+        wait_for_file(path);
     }
-    speak(&format!("Now it is done.\n\n{}", start.tag))?;
-    result(&format!("Now it is done.\n\n{}", start.tag), 0.02)?;
+    print_message(&format!("Now it is done.\n\n{}", start.tag))?;
+    print_result(&format!("Now it is done.\n\n{}", start.tag), 0.02)?;
     Ok(0)
 }

@@ -6,7 +6,7 @@
 //!   FA_PROMISE=TEXT  the promise (default: `COMPLETE`)
 //!   FA_READY=FILE    is created when a mode that keeps running has reached its state
 //!
-//! Talking (plain text, `talk.rs`):
+//! Talking (plain text, `text_modes.rs`):
 //!   complete            prints that all is done, with the promise
 //!   work                prints that more remains
 //!   complete-on N       promises from the N-th start on
@@ -17,7 +17,7 @@
 //!   close-stdin         closes stdin unread, then promises
 //!   no-read [SECONDS]   never reads stdin, promises after a while (1)
 //!   stderr-mix [N]      lines on both streams, the promise only on stderr
-//! Odd bytes (`bytes.rs`):
+//! Odd bytes (`output_modes.rs`):
 //!   flood [MB]          many short lines, then the promise (1024)
 //!   long-line [MB]      one line, then the promise on the next (100)
 //!   stderr-flood [MB]   stderr without newline, then the promise (64)
@@ -25,7 +25,7 @@
 //!   utf8-split, tag-split  prints characters and tag byte by byte
 //!   no-final-newline    the promise without a newline
 //!   half-json           dies by SIGKILL in the middle of a record
-//! Keeps running, or dies (`life.rs`):
+//! Keeps running, or dies (`lifetime_modes.rs`):
 //!   hang [SECONDS]      prints something, then sleeps (3600)
 //!   silent-hang [SECONDS]  sleeps without output
 //!   ignore-term [SECONDS]  ignores SIGTERM, SIGINT and SIGHUP, prints `ready`, sleeps
@@ -35,15 +35,15 @@
 //!   ready-file PATH     creates the file, then sleeps
 //!   chdir-rm            removes its own working directory
 //!   touch-state DIR     overwrites every file in the folder, then promises
-//! Children (`family.rs`):
+//! Children (`child_process_modes.rs`):
 //!   grandchild [SECONDS]        promises and exits; a child in a new session keeps stdout open (60)
 //!   grandchild-writes [SECONDS] such a child promises later; the agent itself does not (1)
 //!   daemon [PIDFILE]            leaves a daemon in a new session running, and writes its pid to the file
 //!   forkbomb-lite [N]           starts N sleeping children and sleeps (200)
-//! Secrets (`leak.rs`):
+//! Secrets (`secret_modes.rs`):
 //!   leak-secret [KEY]   prints a key (default: CANARY_TOKEN) in every form on both streams, then the promise
 //!   claude-leak-secret [KEY]  the same in Claude's format
-//! Memory (`memory.rs`):
+//! Memory (`memory_modes.rs`):
 //!   eat-memory [MB]     allocates memory (100), one half itself and one in a child, and sleeps
 //! Claude's format (`claude.rs`); `--resume ID` works anywhere on the command line:
 //!   claude-complete, claude-work, claude-complete-on N   as above
@@ -56,43 +56,43 @@
 //!   after-result [SECONDS]      prints its final record, then sleeps (3600)
 //!   after-result-talk [PATH]    prints a result, waits for the file if there is one, and prints a second result
 //!   claude-retries [KIND]       retries a request forever because of rate_limit, network or overloaded; with the
-//!                               suffix `+` it uses a tool in between (`session.rs`)
+//!                               suffix `+` it uses a tool in between (`claude_session.rs`)
 //! Recordings of real agents (`replay.rs`):
 //!   replay PATH CODE    prints PATH.stdout and PATH.stderr, then exits with the code; a negative code is a signal
 //! Several starts (`script.rs`, `acp.rs`):
 //!   script FILE         one step per start; see there
 //!   acp FILE            the same in the Agent Client Protocol; see there
 mod acp;
-mod bytes;
+mod agent_start;
+mod child_process_modes;
 mod claude;
-mod family;
-mod leak;
-mod life;
-mod memory;
+mod claude_session;
+mod lifetime_modes;
+mod memory_modes;
+mod output_modes;
 mod replay;
 mod script;
-mod session;
-mod start;
-mod talk;
+mod secret_modes;
+mod text_modes;
 
 use std::io;
 use std::process::ExitCode;
 
-use start::Start;
+use agent_start::AgentStart;
 
 /// Runs a mode and returns the exit code.
-type Mode = fn(&Start) -> io::Result<u8>;
+type Mode = fn(&AgentStart) -> io::Result<u8>;
 
 const MODES: &[&[(&str, Mode)]] = &[
-    talk::MODES,
-    bytes::MODES,
-    life::MODES,
-    family::MODES,
-    leak::MODES,
-    memory::MODES,
+    text_modes::MODES,
+    output_modes::MODES,
+    lifetime_modes::MODES,
+    child_process_modes::MODES,
+    secret_modes::MODES,
+    memory_modes::MODES,
     replay::MODES,
     claude::MODES,
-    session::MODES,
+    claude_session::MODES,
     script::MODES,
     acp::MODES,
 ];
@@ -101,18 +101,18 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            start::complain(&format!("fake-agent: {error}\n"));
+            agent_start::print_error(&format!("fake-agent: {error}\n"));
             ExitCode::FAILURE
         }
     }
 }
 
 fn run() -> io::Result<u8> {
-    let start = Start::read()?;
+    let start = AgentStart::read()?;
     match MODES.iter().flat_map(|group| group.iter()).find(|(name, _)| *name == start.mode) {
         Some((_, mode)) => mode(&start),
         None => {
-            start::complain(&format!("unknown mode {}\n", start.mode));
+            agent_start::print_error(&format!("unknown mode {}\n", start.mode));
             Ok(64)
         }
     }

@@ -5,22 +5,22 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::Mode;
-use crate::life::die_by;
-use crate::start::{Start, complain, say, usage};
+use crate::agent_start::{AgentStart, print_error, print_output, usage_error};
+use crate::lifetime_modes::die_by_signal;
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("replay", replay)];
 
-fn replay(start: &Start) -> io::Result<u8> {
+fn replay(start: &AgentStart) -> io::Result<u8> {
     let recording = Path::new(start.arg_or(""));
     let read_part = |extension: &str| std::fs::read(recording.with_extension(extension));
-    say(read_part("stdout")?)?;
-    complain(&String::from_utf8_lossy(&read_part("stderr").unwrap_or_default()));
+    print_output(read_part("stdout")?)?;
+    print_error(&String::from_utf8_lossy(&read_part("stderr").unwrap_or_default()));
     let code = start.args.get(1).and_then(|code| code.parse::<i32>().ok());
-    match code.ok_or_else(|| usage("replay needs a recording and an exit code"))? {
+    match code.ok_or_else(|| usage_error("replay needs a recording and an exit code"))? {
         signal @ ..0 => match Signal::from_named_raw(-signal) {
-            Some(signal) => die_by(signal),
-            None => Err(usage("there is no such signal")),
+            Some(signal) => die_by_signal(signal),
+            None => Err(usage_error("there is no such signal")),
         },
-        code => u8::try_from(code).map_err(|_| usage("there is no such exit code")),
+        code => u8::try_from(code).map_err(|_| usage_error("there is no such exit code")),
     }
 }

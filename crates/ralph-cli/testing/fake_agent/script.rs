@@ -21,61 +21,63 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::Mode;
+use crate::agent_start::{
+    AgentStart, print_error, print_output, report_ready, starts_so_far, usage_error, wait_for_file,
+};
 use crate::claude;
-use crate::life::{die_by, signal_named};
-use crate::session;
-use crate::start::{Start, complain, ready, say, starts_so_far, usage, wait_for};
+use crate::claude_session;
+use crate::lifetime_modes::{die_by_signal, parse_signal};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("script", script)];
 
 /// What follows an order.
-enum Next {
+enum NextAction {
     Continue,
     Exit(u8),
 }
 
-type Order = fn(&Start, &str) -> io::Result<Next>;
+type Order = fn(&AgentStart, &str) -> io::Result<NextAction>;
 
 const ORDERS: &[(&str, Order)] = &[
-    ("text", |_, text| say(format!("{text}\n")).map(proceed)),
+    ("text", |_, text| print_output(format!("{text}\n")).map(continue_script)),
     ("stderr", stderr),
-    ("init", |start, _| claude::init(&start.args).map(proceed)),
-    ("say", |_, text| claude::speak(text).map(proceed)),
+    ("init", |start, _| claude::print_init(&start.args).map(continue_script)),
+    ("say", |_, text| claude::print_message(text).map(continue_script)),
     ("tool", tool),
-    ("result", |_, text| claude::result(text, 0.01).map(proceed)),
-    ("fail", |_, kind| claude::fail(kind).map(proceed)),
-    ("converse", |start, text| session::converse(start, text).map(or_exit)),
-    ("open", |start, _| session::open(start).map(|id| or_exit(id.is_some()))),
-    ("as", |_, id| session::introduce(id).map(proceed)),
-    ("forget", |_, _| session::forget().map(proceed)),
-    ("limit", |_, seconds| session::limit(seconds).map(proceed)),
-    ("prompt", |start, path| fs::write(path, &start.prompt).map(proceed)),
+    ("result", |_, text| claude::print_result(text, 0.01).map(continue_script)),
+    ("fail", |_, kind| claude::print_failure(kind).map(continue_script)),
+    ("converse", |start, text| claude_session::answer_in_session(start, text).map(continue_if)),
+    ("open", |start, _| claude_session::open_session(start).map(|id| continue_if(id.is_some()))),
+    ("as", |_, id| claude_session::print_session_init(id).map(continue_script)),
+    ("forget", |_, _| claude_session::delete_sessions().map(continue_script)),
+    ("limit", |_, seconds| claude_session::print_rate_limit_for(seconds).map(continue_script)),
+    ("prompt", |start, path| fs::write(path, &start.prompt).map(continue_script)),
     ("answer", answer),
     ("write", write),
     ("append", append),
-    ("remove", |_, path| fs::remove_file(path).map(proceed)),
+    ("remove", |_, path| fs::remove_file(path).map(continue_script)),
     ("commit", commit),
-    ("touch", |_, path| File::create(path).map(drop).map(proceed)),
+    ("touch", |_, path| File::create(path).map(drop).map(continue_script)),
     ("wait", wait),
     ("hang", hang),
-    ("signal", |_, name| die_by(signal_named(name)?).map(Next::Exit)),
+    ("signal", |_, name| die_by_signal(parse_signal(name)?).map(NextAction::Exit)),
     ("exit", exit),
 ];
 
-fn proceed((): ()) -> Next {
-    Next::Continue
+fn continue_script((): ()) -> NextAction {
+    NextAction::Continue
 }
 
 /// Exits if the session is lost.
-fn or_exit(exists: bool) -> Next {
-    if exists { Next::Continue } else { Next::Exit(1) }
+fn continue_if(exists: bool) -> NextAction {
+    if exists { NextAction::Continue } else { NextAction::Exit(1) }
 }
 
-fn script(start: &Start) -> io::Result<u8> {
+fn script(start: &AgentStart) -> io::Result<u8> {
     let file = fs::read_to_string(start.arg_or(""))?;
     let number = starts_so_far();
-    for line in step(&file, number) {
-        if let Next::Exit(code) = perform(start, line, number)? {
+    for line in select_step(&file, number) {
+        if let NextAction::Exit(code) = perform_order(start, line, number)? {
             return Ok(code);
         }
     }
@@ -83,7 +85,7 @@ fn script(start: &Start) -> io::Result<u8> {
 }
 
 /// Returns the orders for the start with that number, from 1.
-pub(crate) fn step(file: &str, number: usize) -> Vec<&str> {
+pub(crate) fn select_step(file: &str, number: usize) -> Vec<&str> {
     let steps: Vec<Vec<&str>> = file
         .lines()
         .map(str::trim)
@@ -95,69 +97,69 @@ pub(crate) fn step(file: &str, number: usize) -> Vec<&str> {
     steps.into_iter().nth(number.saturating_sub(1).min(last)).unwrap_or_default()
 }
 
-fn perform(start: &Start, line: &str, number: usize) -> io::Result<Next> {
+fn perform_order(start: &AgentStart, line: &str, number: usize) -> io::Result<NextAction> {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let known = ORDERS.iter().find(|(known, _)| *known == name);
-    let (_, order) = known.ok_or_else(|| usage(&format!("unknown order {name}")))?;
+    let (_, order) = known.ok_or_else(|| usage_error(&format!("unknown order {name}")))?;
     let text = rest.trim().replace("\\n", "\n").replace("{promise}", &start.tag).replace("{n}", &number.to_string());
     order(start, &text)
 }
 
-fn stderr(_: &Start, text: &str) -> io::Result<Next> {
-    complain(&format!("{text}\n"));
-    Ok(Next::Continue)
+fn stderr(_: &AgentStart, text: &str) -> io::Result<NextAction> {
+    print_error(&format!("{text}\n"));
+    Ok(NextAction::Continue)
 }
 
-fn wait(_: &Start, path: &str) -> io::Result<Next> {
-    wait_for(path);
-    Ok(Next::Continue)
+fn wait(_: &AgentStart, path: &str) -> io::Result<NextAction> {
+    wait_for_file(path);
+    Ok(NextAction::Continue)
 }
 
-fn tool(_: &Start, text: &str) -> io::Result<Next> {
+fn tool(_: &AgentStart, text: &str) -> io::Result<NextAction> {
     let (name, command) = text.split_once(' ').unwrap_or((text, ""));
-    claude::use_tool(name, command, "ok").map(proceed)
+    claude::print_tool_use(name, command, "ok").map(continue_script)
 }
 
-fn write(_: &Start, text: &str) -> io::Result<Next> {
+fn write(_: &AgentStart, text: &str) -> io::Result<NextAction> {
     let (path, content) = text.split_once(' ').unwrap_or((text, ""));
-    fs::write(path, format!("{content}\n")).map(proceed)
+    fs::write(path, format!("{content}\n")).map(continue_script)
 }
 
 /// The prompt names the file in backticks.
-fn answer(start: &Start, text: &str) -> io::Result<Next> {
+fn answer(start: &AgentStart, text: &str) -> io::Result<NextAction> {
     let prompt = String::from_utf8_lossy(&start.prompt);
     let named = prompt.split_once("into the file `").and_then(|(_, rest)| rest.split_once('`'));
-    let (path, _) = named.ok_or_else(|| usage("the prompt names no file"))?;
-    fs::write(path, format!("{text}\n")).map(proceed)
+    let (path, _) = named.ok_or_else(|| usage_error("the prompt names no file"))?;
+    fs::write(path, format!("{text}\n")).map(continue_script)
 }
 
-fn append(_: &Start, text: &str) -> io::Result<Next> {
+fn append(_: &AgentStart, text: &str) -> io::Result<NextAction> {
     let (path, content) = text.split_once(' ').unwrap_or((text, ""));
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(format!("{content}\n").as_bytes()).map(proceed)
+    file.write_all(format!("{content}\n").as_bytes()).map(continue_script)
 }
 
 /// Sets an identity, because the machine may have none configured.
-fn commit(_: &Start, message: &str) -> io::Result<Next> {
-    git(&["add", "-A"])?;
+fn commit(_: &AgentStart, message: &str) -> io::Result<NextAction> {
+    run_git(&["add", "-A"])?;
     let identity = ["-c", "user.name=Fake Agent", "-c", "user.email=agent@example.invalid"];
-    git(&[&identity[..], &["commit", "-q", "--allow-empty", "-m", message]].concat())?;
-    Ok(Next::Continue)
+    run_git(&[&identity[..], &["commit", "-q", "--allow-empty", "-m", message]].concat())?;
+    Ok(NextAction::Continue)
 }
 
-fn git(args: &[&str]) -> io::Result<()> {
+fn run_git(args: &[&str]) -> io::Result<()> {
     let status = Command::new("git").args(args).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("git {args:?}: {status}"))) }
 }
 
-fn hang(_: &Start, _: &str) -> io::Result<Next> {
-    ready()?;
+fn hang(_: &AgentStart, _: &str) -> io::Result<NextAction> {
+    report_ready()?;
     std::thread::sleep(Duration::from_secs(3600));
-    Ok(Next::Exit(0))
+    Ok(NextAction::Exit(0))
 }
 
-fn exit(_: &Start, code: &str) -> io::Result<Next> {
-    code.parse().map(Next::Exit).map_err(|_| usage(&format!("{code:?} is not an exit code")))
+fn exit(_: &AgentStart, code: &str) -> io::Result<NextAction> {
+    code.parse().map(NextAction::Exit).map_err(|_| usage_error(&format!("{code:?} is not an exit code")))
 }
 
 #[cfg(test)]
@@ -167,10 +169,10 @@ mod tests {
     #[test]
     fn each_start_has_its_step_and_the_last_one_repeats() {
         let file = "# first\ntext one\n---\n\n  text two\n  exit 1\n---\ntext - three\n";
-        assert_eq!(step(file, 1), ["text one"]);
-        assert_eq!(step(file, 2), ["text two", "exit 1"]);
-        assert_eq!(step(file, 3), ["text - three"]);
-        assert_eq!(step(file, 9), ["text - three"]);
-        assert_eq!(step("", 1), [""; 0]);
+        assert_eq!(select_step(file, 1), ["text one"]);
+        assert_eq!(select_step(file, 2), ["text two", "exit 1"]);
+        assert_eq!(select_step(file, 3), ["text - three"]);
+        assert_eq!(select_step(file, 9), ["text - three"]);
+        assert_eq!(select_step("", 1), [""; 0]);
     }
 }

@@ -27,45 +27,45 @@ impl Request {
 }
 
 /// Reads one request. Returns `None` if the client sent nothing.
-pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
+pub(crate) fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
-    let first = line(&mut reader)?;
+    let first = read_line(&mut reader)?;
     let mut words = first.split_whitespace().map(str::to_owned);
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
-    let Headers { length, key_end } = headers(&mut reader, stream)?;
+    let RequestHeaders { length, key_end } = read_headers(&mut reader, stream)?;
     let bytes = match length {
-        Length::Known(length) => exactly(&mut reader, length)?,
-        Length::Chunks => chunks(&mut reader)?,
+        BodyLength::Known(length) => read_exactly(&mut reader, length)?,
+        BodyLength::Chunks => read_chunks(&mut reader)?,
     };
     let body = serde_json::from_slice(&bytes).unwrap_or_default();
     Ok(Some(Request { method, path, body, key_end }))
 }
 
-struct Headers {
-    length: Length,
+struct RequestHeaders {
+    length: BodyLength,
     key_end: Option<String>,
 }
 
-enum Length {
+enum BodyLength {
     Known(u64),
     Chunks,
 }
 
-fn line(reader: &mut impl BufRead) -> io::Result<String> {
+fn read_line(reader: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     reader.take(64 << 10).read_line(&mut line)?;
     Ok(line.trim_end().to_owned())
 }
 
 /// Reads the headers up to the empty line. Some clients send the body only after a `100 Continue`.
-fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Headers> {
-    let mut found = Headers { length: Length::Known(0), key_end: None };
+fn read_headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<RequestHeaders> {
+    let mut found = RequestHeaders { length: BodyLength::Known(0), key_end: None };
     loop {
-        let header = line(reader)?.to_ascii_lowercase();
+        let header = read_line(reader)?.to_ascii_lowercase();
         let Some((name, value)) = header.split_once(':') else { return Ok(found) };
         match (name, value.trim()) {
-            ("content-length", value) => found.length = Length::Known(value.parse().unwrap_or(0)),
-            ("transfer-encoding", "chunked") => found.length = Length::Chunks,
+            ("content-length", value) => found.length = BodyLength::Known(value.parse().unwrap_or(0)),
+            ("transfer-encoding", "chunked") => found.length = BodyLength::Chunks,
             ("expect", "100-continue") => stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
             ("x-api-key" | "authorization", value) => {
                 found.key_end = Some(value.get(value.len().saturating_sub(4)..).unwrap_or_default().to_owned());
@@ -75,20 +75,20 @@ fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Head
     }
 }
 
-fn exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+fn read_exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(length.min(MAX_BODY_BYTES)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
-        let size = line(reader)?;
+        let size = read_line(reader)?;
         let size = u64::from_str_radix(size.split(';').next().unwrap_or_default(), 16);
         let size = size.map_err(io::Error::other)?;
-        bytes.extend(exactly(reader, size)?);
-        line(reader)?;
+        bytes.extend(read_exactly(reader, size)?);
+        read_line(reader)?;
         if size == 0 || bytes.len() as u64 > MAX_BODY_BYTES {
             return Ok(bytes);
         }
@@ -110,7 +110,7 @@ impl Answer {
 
     pub(crate) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
         let body = if self.body.is_null() { String::new() } else { self.body.to_string() };
-        let mut text = head(self.status, "application/json");
+        let mut text = format_head(self.status, "application/json");
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
         }
@@ -121,11 +121,11 @@ impl Answer {
 
 /// Starts a stream of events, which ends with the connection.
 pub(crate) fn begin_stream(mut stream: &TcpStream) -> io::Result<()> {
-    let text = head(200, "text/event-stream") + "cache-control: no-cache\r\n\r\n";
+    let text = format_head(200, "text/event-stream") + "cache-control: no-cache\r\n\r\n";
     stream.write_all(text.as_bytes())
 }
 
-fn head(status: u16, kind: &str) -> String {
+fn format_head(status: u16, kind: &str) -> String {
     format!("HTTP/1.1 {status} {}\r\ncontent-type: {kind}\r\nconnection: close\r\n", reason_phrase(status))
 }
 

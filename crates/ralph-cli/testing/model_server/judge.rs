@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::http::{Answer, Request};
-use crate::reply::{Input, Reply, ToolCall, Turn};
+use crate::reply::{Reply, ToolCall, ToolInput, Turn};
 use crate::script::Refusal;
 
 /// How a judge answers one question. The last step repeats.
@@ -31,15 +31,15 @@ pub(crate) enum JudgeStep {
 }
 
 /// A question to a judge, and its id.
-pub(crate) struct Question<'a> {
+pub(crate) struct JudgeQuestion<'a> {
     pub(crate) request: &'a Request,
     pub(crate) dialect: &'static Dialect,
     id: String,
 }
 
-impl<'a> Question<'a> {
+impl<'a> JudgeQuestion<'a> {
     /// Returns the question, if the request is one.
-    pub(crate) fn of(request: &'a Request, dialect: &'static Dialect) -> Option<Self> {
+    pub(crate) fn from_request(request: &'a Request, dialect: &'static Dialect) -> Option<Self> {
         let body = request.body.to_string();
         let (_, after) = body.split_once("-----BEGIN CRITERIA ")?;
         Some(Self { request, dialect, id: after.get(..32)?.to_owned() })
@@ -56,7 +56,9 @@ impl<'a> Question<'a> {
     fn reply(&self, text: &str) -> Reply {
         let tool = self.request.body["tool_choice"]["name"].as_str();
         match (tool, serde_json::from_str::<Value>(text)) {
-            (Some(tool), Ok(input)) => Reply::ToolCall(ToolCall { tool: tool.to_owned(), input: Input::Named(input) }),
+            (Some(tool), Ok(input)) => {
+                Reply::ToolCall(ToolCall { tool: tool.to_owned(), input: ToolInput::Named(input) })
+            }
             (_, _) => Reply::Text(text.to_owned()),
         }
     }
@@ -65,22 +67,22 @@ impl<'a> Question<'a> {
         match step {
             JudgeStep::Say(text) => {
                 let reply = self.reply(&text.replace("{id}", &self.id));
-                Answer::ok((self.dialect.whole)(&reply, Turn(0))).send(stream)
+                Answer::ok((self.dialect.whole_answer)(&reply, Turn(0))).send(stream)
             }
-            JudgeStep::Body(body) => {
-                stream.write_all(head(200, body.len()).as_bytes()).and_then(|()| stream.write_all(body.as_bytes()))
-            }
+            JudgeStep::Body(body) => stream
+                .write_all(format_head(200, body.len()).as_bytes())
+                .and_then(|()| stream.write_all(body.as_bytes())),
             JudgeStep::Refuse(refusal) => (self.dialect.refusal)(refusal).send(stream),
             JudgeStep::Point(to) => {
                 let headers = vec![("location", to.clone())];
                 Answer { status: 307, headers, body: Value::Null }.send(stream)
             }
             JudgeStep::Cut(body) => {
-                let text = head(200, body.len() + 100) + body;
+                let text = format_head(200, body.len() + 100) + body;
                 stream.write_all(text.as_bytes())
             }
             JudgeStep::Flood(bytes) => {
-                stream.write_all(head(200, *bytes).as_bytes())?;
+                stream.write_all(format_head(200, *bytes).as_bytes())?;
                 io::copy(&mut io::repeat(b' ').take(*bytes as u64), &mut stream).map(drop)
             }
             JudgeStep::Hang => io::copy(&mut stream, &mut io::sink()).map(drop),
@@ -88,7 +90,7 @@ impl<'a> Question<'a> {
     }
 }
 
-fn head(status: u16, length: usize) -> String {
+fn format_head(status: u16, length: usize) -> String {
     format!(
         "HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
     )

@@ -1,20 +1,20 @@
 //! The scripted model server of the tests: `model-server SCRIPT LOG`. Real agents talk to it instead of to their
-//! vendor. It listens on loopback only, answers from a script (`script.rs`), and records every request (`log.rs`).
+//! vendor. It listens on loopback only, answers from a script (`script.rs`), and records every request (`request_log.rs`).
 //! Users never build it.
 //!
-//! It prints one line, `{"port": N, "alone": BOOL}`, and runs until its stdin ends, so that it never outlives a test. If
-//! permitted, it first creates a network namespace with only a loopback interface (`alone.rs`): a process in that namespace
-//! can reach this server and nothing else.
-mod alone;
-mod answer;
+//! It prints one line, `{"port": N, "isolated": BOOL}`, and runs until its stdin ends, so that it never outlives a test. If
+//! permitted, it first creates a network namespace with only a loopback interface (`network_namespace.rs`): a process in
+//! that namespace can reach this server and nothing else.
 mod dialect;
 mod http;
 mod judge;
-mod log;
+mod network_namespace;
 mod reply;
+mod request_log;
 mod script;
-mod side;
+mod scripted_model;
 mod tools;
+mod unscripted_requests;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use answer::ScriptedModel;
+use scripted_model::ScriptedModel;
 
 fn main() -> ExitCode {
     match serve() {
@@ -42,11 +42,12 @@ fn serve() -> io::Result<()> {
     let [script, log] = args.as_slice() else {
         return Err(io::Error::other("usage: model-server SCRIPT LOG"));
     };
-    let model = ScriptedModel::new(script::read(Path::new(script))?, log::Log::create(Path::new(log))?);
+    let model =
+        ScriptedModel::new(script::read_script(Path::new(script))?, request_log::RequestLog::create(Path::new(log))?);
     // Before the first thread is started, because a network namespace belongs to a thread.
-    let alone = alone::enter_isolated_network();
+    let is_isolated = network_namespace::enter_isolated_network();
     let port = listen(model)?;
-    writeln!(io::stdout(), "{}", serde_json::json!({"port": port, "alone": alone}))?;
+    writeln!(io::stdout(), "{}", serde_json::json!({"port": port, "isolated": is_isolated}))?;
     io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop)
 }
 

@@ -16,18 +16,18 @@ pub(crate) enum Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolCall {
     pub(crate) tool: String,
-    pub(crate) input: Input,
+    pub(crate) input: ToolInput,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Input {
+pub(crate) enum ToolInput {
     /// Arguments by name.
     Named(Value),
     /// Free text, for a custom tool.
     Free(String),
 }
 
-impl Input {
+impl ToolInput {
     pub(crate) fn named(&self) -> Value {
         match self {
             Self::Named(value) => value.clone(),
@@ -47,7 +47,7 @@ impl Turn {
 }
 
 /// Splits a text into chunks, as models stream it.
-pub(crate) fn pieces(text: &str) -> Vec<String> {
+pub(crate) fn split_into_pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
     if pieces.is_empty() {
         pieces.push(String::new());

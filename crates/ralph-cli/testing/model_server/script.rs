@@ -19,19 +19,19 @@ use crate::judge::JudgeStep;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Step {
+pub(crate) enum ScriptStep {
     Say(String),
-    Write(File),
+    Write(FileContent),
     Run(String),
     Refuse(Refusal),
     Cut(String),
-    Hang(Hang),
+    Hang(HangPoint),
     Judge(JudgeStep),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub(crate) struct FileContent {
     pub(crate) path: String,
     pub(crate) content: String,
 }
@@ -51,12 +51,12 @@ pub(crate) struct Refusal {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Hang {
+pub(crate) enum HangPoint {
     BeforeHeaders,
     MidStream(String),
 }
 
-impl Step {
+impl ScriptStep {
     /// Returns the file that ends this step, if it is not over after one request.
     fn until(&self) -> Option<&Path> {
         match self {
@@ -74,8 +74,8 @@ pub(crate) struct ScriptPosition {
 
 impl ScriptPosition {
     /// Takes the step for the next request. The last one repeats.
-    pub(crate) fn take<'a>(&mut self, script: &'a [Step]) -> Option<&'a Step> {
-        let is_over = |step: &Step| step.until().is_some_and(Path::exists);
+    pub(crate) fn take<'a>(&mut self, script: &'a [ScriptStep]) -> Option<&'a ScriptStep> {
+        let is_over = |step: &ScriptStep| step.until().is_some_and(Path::exists);
         while script.get(self.step).is_some_and(is_over) {
             self.step += 1;
         }
@@ -87,11 +87,11 @@ impl ScriptPosition {
     }
 }
 
-pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
-    parse(&fs::read_to_string(path)?)
+pub(crate) fn read_script(path: &Path) -> io::Result<Vec<ScriptStep>> {
+    parse_script(&fs::read_to_string(path)?)
 }
 
-pub(crate) fn parse(text: &str) -> io::Result<Vec<Step>> {
-    let steps: Vec<Step> = serde_json::from_str(text)?;
+pub(crate) fn parse_script(text: &str) -> io::Result<Vec<ScriptStep>> {
+    let steps: Vec<ScriptStep> = serde_json::from_str(text)?;
     if steps.is_empty() { Err(io::Error::other("the script has no steps")) } else { Ok(steps) }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::answer::ScriptedModel;
-use crate::log::Log;
+use crate::request_log::RequestLog;
+use crate::scripted_model::ScriptedModel;
 use crate::{listen, script};
 
 struct Server {
@@ -17,8 +17,8 @@ struct Server {
 impl Server {
     fn with(steps: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log::create(&folder.path().join("log")).unwrap();
-        let port = listen(ScriptedModel::new(script::parse(&steps.to_string()).unwrap(), log)).unwrap();
+        let log = RequestLog::create(&folder.path().join("log")).unwrap();
+        let port = listen(ScriptedModel::new(script::parse_script(&steps.to_string()).unwrap(), log)).unwrap();
         Self { port, folder }
     }
 
@@ -139,8 +139,8 @@ fn a_patch_is_free_text() {
 fn a_missing_tool_is_reported_as_text() {
     let server = Server::with(&json!([{"run": "true"}]));
     let (path, body) = dialects(&tool("Glob", &["pattern"]))[0].clone();
-    let said = text_of(&frames(&server.ask(path, &body)));
-    assert!(said.contains("no such tool") && said.contains("Glob"), "{said}");
+    let sent_text = text_of(&frames(&server.ask(path, &body)));
+    assert!(sent_text.contains("no such tool") && sent_text.contains("Glob"), "{sent_text}");
 }
 
 #[test] // spec: A10
@@ -177,8 +177,8 @@ fn a_cut_stream_has_started_and_has_no_proper_end() {
     for (path, body) in dialects(&tool("Write", &[])) {
         let server = Server::with(&json!([{"cut": "one two three four five six"}]));
         let answer = server.ask(path, &body);
-        let said = text_of(&frames(&answer));
-        assert!(said.starts_with("one") && !said.contains("six"), "{path}: {answer}");
+        let sent_text = text_of(&frames(&answer));
+        assert!(sent_text.starts_with("one") && !sent_text.contains("six"), "{path}: {answer}");
         for end in ["message_stop", "response.completed", "[DONE]", "STOP"] {
             assert!(!answer.contains(end), "{path}: {answer}");
         }
@@ -202,7 +202,10 @@ fn the_disconnect_of_a_waiting_client_is_logged() {
     drop(silent);
     wait_for(&server, 4);
     let events: Vec<Value> = server.log().iter().map(|line| json!([line["event"], line["number"]])).collect();
-    assert_eq!(events, [json!(["asked", 0]), json!(["asked", 1]), json!(["left", 1]), json!(["left", 0])]);
+    assert_eq!(
+        events,
+        [json!(["step_request", 0]), json!(["step_request", 1]), json!(["disconnect", 1]), json!(["disconnect", 0])]
+    );
 }
 
 fn wait_for(server: &Server, lines: usize) {
@@ -223,8 +226,8 @@ fn requests_without_tools_are_answered_and_take_no_step() {
     assert_eq!(text_of(&frames(&title)), "A scripted title");
     let (path, body) = dialects(&tool("Write", &[]))[0].clone();
     assert_eq!(text_of(&frames(&server.ask(path, &body))), "the work");
-    let asides = server.log().iter().filter(|line| line["event"] == "aside").count();
-    assert_eq!(asides, 4);
+    let others = server.log().iter().filter(|line| line["event"] == "other_request").count();
+    assert_eq!(others, 4);
 }
 
 #[test] // spec: A10
@@ -243,6 +246,6 @@ fn a_chunked_body_is_read_and_logged() {
 
 #[test] // spec: A10
 fn a_script_with_an_unknown_step_or_none_is_refused() {
-    assert!(script::parse(r#"[{"sing": "la"}]"#).is_err());
-    assert!(script::parse("[]").is_err());
+    assert!(script::parse_script(r#"[{"sing": "la"}]"#).is_err());
+    assert!(script::parse_script("[]").is_err());
 }

@@ -2,8 +2,8 @@
 //! A tool is recognized by its name and arguments, independent of the agent.
 use serde_json::{Map, Value, json};
 
-use crate::reply::{Input, ToolCall};
-use crate::script::File;
+use crate::reply::{ToolCall, ToolInput};
+use crate::script::FileContent;
 
 /// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub(crate) struct Tool {
 }
 
 /// Reads a list of tools. `key` is the field with the schema.
-pub(crate) fn listed(tools: &Value, key: &str) -> Vec<Tool> {
+pub(crate) fn parse_tools(tools: &Value, key: &str) -> Vec<Tool> {
     let named = tools.as_array().into_iter().flatten().filter_map(|tool| {
         let name = tool["name"].as_str()?.to_owned();
         Some(Tool { name, schema: tool[key].clone() })
@@ -35,31 +35,31 @@ const COMMANDS: &[&str] = &["command", "cmd", "commands"];
 const FILLERS: &[(&str, &str)] = &[("command", "create"), ("description", "scripted"), ("mode", "sync")];
 
 /// Returns the call that writes this file, or the reason why no tool can do that.
-pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<ToolCall, String> {
+pub(crate) fn call_that_writes(tools: &[Tool], file: &FileContent) -> Result<ToolCall, String> {
     if let Some(patch) = tools.iter().find(|tool| tool.name == "apply_patch") {
-        return Ok(ToolCall { tool: patch.name.clone(), input: Input::Free(patch_of(file)) });
+        return Ok(ToolCall { tool: patch.name.clone(), input: ToolInput::Free(format_patch(file)) });
     }
-    let tool = choose(tools, WRITERS)?;
+    let tool = choose_tool(tools, WRITERS)?;
     let mut input = Map::new();
-    argument(&mut input, tool, PATHS, &file.path)?;
-    argument(&mut input, tool, CONTENTS, &file.content)?;
-    Ok(named(tool, input))
+    set_argument(&mut input, tool, PATHS, &file.path)?;
+    set_argument(&mut input, tool, CONTENTS, &file.content)?;
+    Ok(fill_required_arguments(tool, input))
 }
 
 /// Returns the call that runs this command, or the reason why no tool can do that.
-pub(crate) fn running(tools: &[Tool], command: &str) -> Result<ToolCall, String> {
-    let tool = choose(tools, RUNNERS)?;
+pub(crate) fn call_that_runs(tools: &[Tool], command: &str) -> Result<ToolCall, String> {
+    let tool = choose_tool(tools, RUNNERS)?;
     let mut input = Map::new();
-    argument(&mut input, tool, COMMANDS, command)?;
-    Ok(named(tool, input))
+    set_argument(&mut input, tool, COMMANDS, command)?;
+    Ok(fill_required_arguments(tool, input))
 }
 
-fn patch_of(file: &File) -> String {
+fn format_patch(file: &FileContent) -> String {
     let lines: String = file.content.lines().map(|line| format!("+{line}\n")).collect();
     format!("*** Begin Patch\n*** Add File: {}\n{lines}*** End Patch\n", file.path)
 }
 
-fn choose<'a>(tools: &'a [Tool], names: &[&str]) -> Result<&'a Tool, String> {
+fn choose_tool<'a>(tools: &'a [Tool], names: &[&str]) -> Result<&'a Tool, String> {
     let found = names.iter().find_map(|name| tools.iter().find(|tool| tool.name == *name));
     found.ok_or_else(|| {
         let offered: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -68,7 +68,7 @@ fn choose<'a>(tools: &'a [Tool], names: &[&str]) -> Result<&'a Tool, String> {
 }
 
 /// Sets the value under the first of these names that the tool has.
-fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: &str) -> Result<(), String> {
+fn set_argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: &str) -> Result<(), String> {
     let known = |name: &&&str| tool.schema["properties"].get(**name).is_some();
     let Some(name) = names.iter().find(known) else {
         return Err(format!("{} has none of the arguments {names:?}: {}", tool.name, tool.schema));
@@ -79,15 +79,15 @@ fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: 
 }
 
 /// Returns the call with fillers for the other required arguments.
-fn named(tool: &Tool, mut input: Map<String, Value>) -> ToolCall {
+fn fill_required_arguments(tool: &Tool, mut input: Map<String, Value>) -> ToolCall {
     for required in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let filler = || filler(required, &tool.schema["properties"][required]);
+        let filler = || filler_value(required, &tool.schema["properties"][required]);
         input.entry(required).or_insert_with(filler);
     }
-    ToolCall { tool: tool.name.clone(), input: Input::Named(Value::Object(input)) }
+    ToolCall { tool: tool.name.clone(), input: ToolInput::Named(Value::Object(input)) }
 }
 
-fn filler(name: &str, schema: &Value) -> Value {
+fn filler_value(name: &str, schema: &Value) -> Value {
     match schema["type"].as_str() {
         Some("boolean") => json!(false),
         Some("number" | "integer") => json!(600),

@@ -383,10 +383,46 @@ mod tests {
              setting core.x was changed"
         );
         assert_eq!(evidence.tail.lines().count(), 3);
+        assert_eq!(
+            evidence.proof_limit.as_deref(),
+            Some("sealed files or settings changed, as allow_changes permits"),
+            "it limits the proof level"
+        );
         let full = AllowedChanges { too_many: true, ..AllowedChanges::default() };
         assert_eq!(
             full.describe_changes(&AllowedChanges { git: Vec::new(), ..now }),
             ["more than 1000 files may change, so their changes are not listed"]
+        );
+    }
+
+    // spec: V9
+    #[test]
+    fn allowed_changes_are_stored_with_the_seal_unless_nothing_may_change() {
+        let old = r#"{"digest":"d","criteria_digest":"c","base":null,"files":[]}"#;
+        let seal: Seal = serde_json::from_str(old).unwrap();
+        assert_eq!(serde_json::to_string(&seal).unwrap(), old);
+        let setting = SealedGitSetting { name: "core.x".to_string(), sha256: "1".to_string() };
+        let cases = [
+            AllowedChanges { files: [sealed_file("a", SealedFileKind::File, "1")].into(), ..AllowedChanges::default() },
+            AllowedChanges { git: [setting].into(), ..AllowedChanges::default() },
+            AllowedChanges { too_many: true, ..AllowedChanges::default() },
+        ];
+        for allowed in cases {
+            let seal = Seal { allowed, ..seal.clone() };
+            let stored = serde_json::to_string(&seal).unwrap();
+            assert_eq!(serde_json::from_str::<Seal>(&stored).unwrap(), seal, "{stored}");
+        }
+    }
+
+    // spec: V9
+    // finding: N3, N7
+    #[test]
+    fn new_paths_and_restored_files_are_named() {
+        let paths = ["conftest.py".to_string(), "tests/a".to_string()];
+        assert_eq!(describe_added_paths(&paths), ["conftest.py was added", "tests/a was added"]);
+        assert_eq!(
+            describe_restored_files(&paths),
+            ["conftest.py was changed and restored", "tests/a was changed and restored"]
         );
     }
 

@@ -370,4 +370,73 @@ mod tests {
         (evidence.checks[0].spend, evidence.checks[2].spend) = (used(3), used(4));
         assert_eq!(evidence.judge_spend(), used(7));
     }
+
+    // spec: V6
+    #[test]
+    fn stored_evidence_leaves_out_what_is_usual_and_keeps_the_rest() {
+        let plain = evidence_with_verdicts(&[Verdict::Accepted]).checks.remove(0);
+        let stored = serde_json::to_string(&plain).unwrap();
+        for field in ["required", "tries", "cached", "unverified", "stages"] {
+            assert!(!stored.contains(field), "{stored}");
+        }
+        assert_eq!(serde_json::from_str::<CheckEvidence>(&stored).unwrap(), plain);
+        let unusual = CheckEvidence { required: false, tries: 2, cached: true, unverified: true, ..plain };
+        let stored = serde_json::to_string(&unusual).unwrap();
+        assert_eq!(serde_json::from_str::<CheckEvidence>(&stored).unwrap(), unusual, "{stored}");
+    }
+
+    #[test]
+    fn the_name_of_a_kind_of_evidence_is_its_stored_form() {
+        let kinds = [
+            EvidenceKind::StringMatch,
+            EvidenceKind::External,
+            EvidenceKind::Semantic,
+            EvidenceKind::MultiStage,
+            EvidenceKind::Plugin,
+            EvidenceKind::Seal,
+            EvidenceKind::Commit,
+            EvidenceKind::ProtectedTests,
+        ];
+        for kind in kinds {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn protected_tests_reject_a_claim_only_if_no_check_failed_before_them() {
+        use Verdict::{Accepted, Rejected};
+        let with_protected_tests = |verdicts: &[Verdict]| {
+            let mut evidence = evidence_with_verdicts(verdicts);
+            evidence.checks[1].method = EvidenceKind::ProtectedTests;
+            evidence.is_rejected_by_protected_tests()
+        };
+        assert!(with_protected_tests(&[Accepted, Rejected]));
+        assert!(!with_protected_tests(&[Rejected, Rejected]));
+        assert!(!with_protected_tests(&[Rejected, Accepted]));
+        assert!(!with_protected_tests(&[Accepted, Accepted]));
+    }
+
+    // spec: V11
+    #[test]
+    fn a_reused_result_is_found_in_checks_and_stages() {
+        let plain = evidence_with_verdicts(&[Verdict::Accepted, Verdict::Accepted]);
+        assert!(!plain.has_cached_results());
+        let mut reused = plain.clone();
+        reused.checks[1].cached = true;
+        assert!(reused.has_cached_results());
+        let mut staged = plain;
+        staged.checks[1].stages = reused.checks;
+        assert!(staged.has_cached_results());
+    }
+
+    #[test]
+    fn the_output_of_the_check_that_decides_is_shown() {
+        let mut evidence = evidence_with_verdicts(&[Verdict::Accepted, Verdict::Rejected, Verdict::Rejected]);
+        for (check, tail) in evidence.checks.iter_mut().zip(["passed", "first failure", "second failure"]) {
+            check.tail = tail.to_string();
+        }
+        assert_eq!(evidence.deciding_output_tail(), "first failure");
+        assert_eq!(Evidence::default().deciding_output_tail(), "");
+    }
 }

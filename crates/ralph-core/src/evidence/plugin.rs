@@ -62,6 +62,15 @@ mod tests {
 
     // spec: V5
     #[test]
+    fn the_longest_answer_of_a_plugin_has_64_kibibytes() {
+        let padded = |length: usize| format!("{ACCEPTED_ANSWER}{}", " ".repeat(length - ACCEPTED_ANSWER.len()));
+        assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, padded(65_536).as_bytes()).verdict, Verdict::Accepted);
+        let too_long = evaluate_plugin(&EXITED_WITH_ZERO, padded(65_537).as_bytes());
+        assert_eq!(too_long, ReasonedVerdict::new(Verdict::CouldNotEvaluate, "Plugin failed: its answer is too long"));
+    }
+
+    // spec: V5
+    #[test]
     fn any_other_output_or_exit_of_a_plugin_cannot_be_evaluated() {
         let long = format!("{ACCEPTED_ANSWER}{}", " ".repeat(MAX_PLUGIN_ANSWER_BYTES));
         let answers: [&[u8]; 9] = [

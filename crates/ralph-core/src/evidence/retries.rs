@@ -59,5 +59,17 @@ mod tests {
         assert_eq!((last.reason.as_str(), last.is_flaky()), ("so (at try 3 of 3)", false));
         let first = merge_retries(external_evidence(Verdict::Accepted), &[], 3);
         assert_eq!((first.tries, first.reason.as_str()), (1, "so"), "a check that passes at once has a plain reason");
+        assert!(!first.is_flaky());
+    }
+
+    // spec: L8, V12
+    #[test]
+    fn the_spend_of_every_try_counts() {
+        let judged = |tokens| {
+            let spend = Some(ModelSpend { input_tokens: Some(tokens), ..ModelSpend::default() });
+            CheckEvidence { spend, ..external_evidence(Verdict::Rejected) }
+        };
+        let merged = merge_retries(judged(1), &[judged(2), judged(4)], 3);
+        assert_eq!(merged.spend.and_then(|spend| spend.input_tokens), Some(7));
     }
 }

@@ -377,4 +377,30 @@ mod tests {
             "a clock that went backwards does not reduce earlier time"
         );
     }
+
+    // spec: L8
+    #[test]
+    fn a_shared_iteration_limit_counts_the_iterations_of_all_runs() {
+        let shared = [scoped_budget(BudgetScope::Worker, Budget { max_iterations: Some(5), ..Budget::default() })];
+        let others = [BudgetUsage { iterations: 3, ..BudgetUsage::default() }];
+        let view = BudgetView { own_budget: &Budget::default(), shared_budgets: &shared, used_by_others: &others };
+        assert_eq!(view.iteration_limit_reason(1), None);
+        let reason = "the runs of this worker have reached their limit of 5 iterations (max_iterations)";
+        assert_eq!(view.iteration_limit_reason(2).as_deref(), Some(reason));
+    }
+
+    // spec: L8
+    #[test]
+    fn a_budget_with_any_limit_has_limits() {
+        assert!(!Budget::default().has_limits());
+        let limited = [
+            Budget { max_cost_micros: Some(1), ..Budget::default() },
+            Budget { max_tokens: Some(1), ..Budget::default() },
+            Budget { max_duration_ms: Some(1), ..Budget::default() },
+            Budget { max_iterations: Some(1), ..Budget::default() },
+        ];
+        assert!(limited.iter().all(Budget::has_limits));
+        let refuses = Budget { unknown_cost: UnknownCostPolicy::Refuse, ..Budget::default() };
+        assert!(!refuses.has_limits(), "that is a policy, not a limit");
+    }
 }

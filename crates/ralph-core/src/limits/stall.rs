@@ -119,4 +119,36 @@ mod tests {
         assert!(!stall.record_unmet_criteria(&rejected_evidence(&["a", "b"])));
         assert!(stall.record_unmet_criteria(&rejected_evidence(&["b"])));
     }
+
+    // spec: L9
+    #[test]
+    fn a_limit_of_one_stops_at_the_first_unchanged_iteration_and_not_after_a_change() {
+        let mut stall = StallCounter::default();
+        assert_eq!(stall.count_iteration(true, 1), StallDecision::Continue);
+        assert_eq!(stall.count_iteration(false, 1), StallDecision::Stop { unchanged_iterations: 1 });
+    }
+
+    // spec: L9, V4
+    #[test]
+    fn another_failed_stage_counts_as_progress() {
+        let staged = |failed: &str| {
+            let mut evidence = rejected_evidence(&["stages"]);
+            evidence.checks[0].stages = rejected_evidence(&["lint", "test"]).checks;
+            for stage in &mut evidence.checks[0].stages {
+                stage.verdict = if stage.command == failed { Verdict::Rejected } else { Verdict::Accepted };
+            }
+            evidence
+        };
+        let mut stall = StallCounter::default();
+        assert!(!stall.record_unmet_criteria(&staged("lint")));
+        assert_eq!(stall.unmet, Some(Vec::from(["lint".to_string()])), "an accepted stage is met");
+        assert!(stall.record_unmet_criteria(&staged("test")));
+        assert!(!stall.record_unmet_criteria(&staged("test")));
+    }
+
+    // spec: L9
+    #[test]
+    fn the_reason_of_a_stalled_run_counts_its_unchanged_iterations() {
+        assert!(stall_reason(3).starts_with("3 iterations in a row changed no file"), "{}", stall_reason(3));
+    }
 }

@@ -112,9 +112,7 @@ impl Pipeline {
     pub fn start_or_resume(&self, status: TaskStatus, before: Option<TaskProgress>) -> TaskProgress {
         match before {
             Some(before) if self.is_still_in_stage(status, &before.stage) => before,
-            Some(before) => {
-                TaskProgress { stage: self.first_stage(), run: None, rounds: 0, attempts: before.attempts, ..before }
-            }
+            Some(before) => TaskProgress { stage: self.first_stage(), run: None, rounds: 0, ..before },
             None => TaskProgress {
                 stage: self.stage_for_status(status).unwrap_or_else(|| self.first_stage()),
                 run: None,

@@ -227,3 +227,71 @@ fn stored_stage_reports_are_bounded() {
     assert_eq!(progress.reports.len(), MAX_REPORTS);
     assert!(progress.reports.iter().all(|report| report.words.len() <= MAX_REPORT_BYTES));
 }
+
+// spec: P8
+#[test]
+fn only_an_interrupted_stage_keeps_its_run() {
+    let pipeline = default_pipeline();
+    let started = |stage: Role| TaskProgress { run: Some("r1".to_string()), stage, ..fresh_progress(&pipeline) };
+    for outcome in [Outcome::Completed, Outcome::Failed, Outcome::Blocked, Outcome::Cancelled] {
+        for stage in [Role::Coder, Role::Qa] {
+            let (progress, _) = finish_stage_as(&pipeline, started(stage), outcome);
+            assert_eq!(progress.run, None, "{outcome:?}");
+        }
+    }
+    for rounds in [0, 3] {
+        let progress = TaskProgress { rounds, ..started(Role::Qa) };
+        let (progress, _) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back("no tests"));
+        assert_eq!(progress.run, None, "sent back after {rounds} rounds");
+    }
+    let (progress, _) = finish_stage_as(&pipeline, started(Role::Qa), Outcome::Interrupted);
+    assert_eq!(progress.run.as_deref(), Some("r1"));
+}
+
+// spec: P5
+#[test]
+fn the_progress_of_a_failed_attempt_is_stored_at_the_first_stage_without_rounds() {
+    let pipeline = default_pipeline();
+    let at_tester = TaskProgress { stage: Role::Tester, rounds: 2, ..fresh_progress(&pipeline) };
+    let (progress, action) = finish_stage_as(&pipeline, at_tester, Outcome::Failed);
+    assert_eq!((progress.stage, progress.rounds, progress.attempts), (Role::Coder, 0, 1));
+    let PipelineAction::LeavePipeline { reason, .. } = action else { panic!("{action:?}") };
+    assert_eq!(reason, "tester failed: why");
+}
+
+// spec: P2, P5
+#[test]
+fn a_task_that_was_put_back_to_todo_starts_again_and_keeps_its_failed_attempts() {
+    let pipeline = default_pipeline();
+    let fresh = fresh_progress(&pipeline);
+    let at_tester =
+        TaskProgress { stage: Role::Tester, run: Some("r1".to_string()), rounds: 2, attempts: 1, ..fresh.clone() };
+    let again = pipeline.start_or_resume(TaskStatus::Todo, Some(at_tester));
+    assert_eq!(again, TaskProgress { attempts: 1, ..fresh });
+}
+
+// spec: P2
+#[test]
+fn a_pipeline_lists_its_stages_in_their_order() {
+    let pipeline = Pipeline::new(vec![Role::Tester, Role::Coder], 3, 2).unwrap();
+    assert_eq!(pipeline.stages(), [Role::Tester, Role::Coder]);
+}
+
+// spec: P4
+#[test]
+fn rejected_work_returns_to_the_first_stage_if_the_pipeline_has_no_coder() {
+    let pipeline = Pipeline::new(vec![Role::Tester, Role::Qa], 3, 2).unwrap();
+    let at_qa = TaskProgress { stage: Role::Qa, ..fresh_progress(&pipeline) };
+    let (progress, _) = finish_stage_with(&pipeline, at_qa, &RunEnd::work_sent_back("no tests"));
+    assert_eq!(progress.stage, Role::Tester);
+}
+
+#[test]
+fn a_count_of_times_is_an_ordinal_number() {
+    let ordinals = [1, 2, 3, 4, 10, 11, 12, 13, 21, 42, 100, 101, 111, 113, 123].map(format_ordinal_time);
+    let expected = [
+        "1st", "2nd", "3rd", "4th", "10th", "11th", "12th", "13th", "21st", "42nd", "100th", "101st", "111th", "113th",
+        "123rd",
+    ];
+    assert_eq!(ordinals, expected.map(|ordinal| format!("{ordinal} time")));
+}

@@ -410,4 +410,33 @@ mod tests {
         let json = r#"{"proof":"unverified","proof_reason":"only the agent's claim supports it"}"#;
         assert_eq!(serde_json::from_str::<Proof>(json).unwrap(), Proof::by_claim_alone());
     }
+
+    // spec: V16
+    #[test]
+    fn the_stages_of_a_check_that_was_not_accepted_prove_nothing() {
+        let staged = CheckEvidence { stages: vec![command("make")], ..evidence_of(EvidenceKind::MultiStage, "stages") };
+        let rejected = CheckEvidence { verdict: Verdict::Rejected, ..staged.clone() };
+        let fallback = CheckEvidence { unverified: true, ..staged };
+        for check in [rejected, fallback] {
+            assert_eq!(level(&[check], &[before("make", FAILS)]), ProofLevel::Unverified);
+        }
+    }
+
+    // spec: V16
+    #[test]
+    fn a_baseline_result_says_what_failed_and_whether_its_script_was_missing() {
+        let check = |problem| BaselineCheck { standing: FAILS, problem, evidence: command("make") };
+        let result = |problem| BaselineResult::from(&check(problem));
+        assert_eq!(result(None), before("make", FAILS));
+        let missing = BaselineResult { missing: true, ..before("make", FAILS) };
+        assert_eq!(result(Some(BaselineProblem::MissingFromWorkTree)), missing);
+        assert_eq!(result(Some(BaselineProblem::NotFixableByAgent)), before("make", FAILS));
+    }
+
+    // spec: V16
+    #[test]
+    fn a_receipt_of_an_older_ralph_is_at_most_checked() {
+        assert_eq!(Proof::of_old_receipt(true).level, ProofLevel::Checked);
+        assert_eq!(Proof::of_old_receipt(false), Proof::by_claim_alone());
+    }
 }

@@ -3,22 +3,22 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{Answer, Request};
-use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, pieces};
+use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, split_into_pieces};
 use crate::script::Refusal;
 use crate::tools::{self, Tool};
 
 pub(crate) const DIALECT: Dialect = Dialect {
-    speaks: |request: &Request| request.bare_path().ends_with("/chat/completions"),
-    streams: dialect::body_asks_for_a_stream,
+    is_model_request: |request: &Request| request.bare_path().ends_with("/chat/completions"),
+    wants_stream: dialect::body_asks_for_a_stream,
     tools,
     frames,
-    whole,
+    whole_answer,
     refusal,
 };
 
 fn tools(body: &Value) -> Vec<Tool> {
     let functions = body["tools"].as_array().into_iter().flatten().map(|tool| tool["function"].clone());
-    tools::listed(&Value::Array(functions.collect()), "parameters")
+    tools::parse_tools(&Value::Array(functions.collect()), "parameters")
 }
 
 fn usage() -> Value {
@@ -51,7 +51,7 @@ fn finish(reply: &Reply) -> &'static str {
     }
 }
 
-fn whole(reply: &Reply, turn: Turn) -> Value {
+fn whole_answer(reply: &Reply, turn: Turn) -> Value {
     let mut message = json!({"role": "assistant", "content": text(reply)});
     if let Some(calls) = calls(reply, turn) {
         message["tool_calls"] = calls;
@@ -72,7 +72,7 @@ fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
     match calls(reply, turn) {
         Some(calls) => chunks.push(delta(json!({ "tool_calls": calls }), None)),
         None => {
-            chunks.extend(pieces(text(reply)).iter().map(|piece| delta(json!({"content": piece}), None)));
+            chunks.extend(split_into_pieces(text(reply)).iter().map(|piece| delta(json!({"content": piece}), None)));
         }
     }
     chunks.push(delta(json!({}), Some(finish(reply))));

@@ -3,22 +3,22 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{Answer, Request};
-use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, pieces};
+use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, split_into_pieces};
 use crate::script::Refusal;
 use crate::tools::{self, Tool};
 
 pub(crate) const DIALECT: Dialect = Dialect {
-    speaks: |request: &Request| request.bare_path().ends_with("enerateContent"),
-    streams: |request: &Request| request.bare_path().ends_with(":streamGenerateContent"),
+    is_model_request: |request: &Request| request.bare_path().ends_with("enerateContent"),
+    wants_stream: |request: &Request| request.bare_path().ends_with(":streamGenerateContent"),
     tools,
     frames,
-    whole,
+    whole_answer,
     refusal,
 };
 
 fn tools(body: &Value) -> Vec<Tool> {
     let groups = body["tools"].as_array().into_iter().flatten();
-    groups.flat_map(|group| tools::listed(&group["functionDeclarations"], "parametersJsonSchema")).collect()
+    groups.flat_map(|group| tools::parse_tools(&group["functionDeclarations"], "parametersJsonSchema")).collect()
 }
 
 fn candidate(turn: Turn, part: &Value, finish: Option<&str>) -> Value {
@@ -31,7 +31,7 @@ fn candidate(turn: Turn, part: &Value, finish: Option<&str>) -> Value {
             "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS, "cachedContentTokenCount": CACHED_TOKENS}})
 }
 
-fn whole(reply: &Reply, turn: Turn) -> Value {
+fn whole_answer(reply: &Reply, turn: Turn) -> Value {
     let part = match reply {
         Reply::Text(text) => json!({ "text": text }),
         Reply::ToolCall(call) => json!({"functionCall": {"name": call.tool, "args": call.input.named()}}),
@@ -40,8 +40,8 @@ fn whole(reply: &Reply, turn: Turn) -> Value {
 }
 
 fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
-    let Reply::Text(text) = reply else { return vec![Frame::bare(&whole(reply, turn))] };
-    let pieces = pieces(text);
+    let Reply::Text(text) = reply else { return vec![Frame::bare(&whole_answer(reply, turn))] };
+    let pieces = split_into_pieces(text);
     let last = pieces.len() - 1;
     let frame = |(at, piece): (usize, &String)| {
         Frame::bare(&candidate(turn, &json!({ "text": piece }), (at == last).then_some("STOP")))

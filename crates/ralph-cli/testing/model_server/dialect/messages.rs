@@ -3,16 +3,16 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{Answer, Request};
-use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, pieces};
+use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, Turn, split_into_pieces};
 use crate::script::Refusal;
 use crate::tools;
 
 pub(crate) const DIALECT: Dialect = Dialect {
-    speaks: |request: &Request| request.bare_path().ends_with("/messages"),
-    streams: dialect::body_asks_for_a_stream,
-    tools: |body| tools::listed(&body["tools"], "input_schema"),
+    is_model_request: |request: &Request| request.bare_path().ends_with("/messages"),
+    wants_stream: dialect::body_asks_for_a_stream,
+    tools: |body| tools::parse_tools(&body["tools"], "input_schema"),
     frames,
-    whole,
+    whole_answer,
     refusal,
 };
 
@@ -42,7 +42,7 @@ fn stop_reason(reply: &Reply) -> &'static str {
     }
 }
 
-fn whole(reply: &Reply, turn: Turn) -> Value {
+fn whole_answer(reply: &Reply, turn: Turn) -> Value {
     message(turn, &json!([block(reply, turn)]), Some(stop_reason(reply)))
 }
 
@@ -52,7 +52,7 @@ fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
     let deltas: Vec<Value> = match reply {
         Reply::Text(text) => {
             start["text"] = json!("");
-            pieces(text).into_iter().map(|text| delta(json!({"type": "text_delta", "text": text}))).collect()
+            split_into_pieces(text).into_iter().map(|text| delta(json!({"type": "text_delta", "text": text}))).collect()
         }
         Reply::ToolCall(call) => {
             start["input"] = json!({});

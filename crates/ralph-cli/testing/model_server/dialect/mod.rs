@@ -16,21 +16,21 @@ pub(crate) const DIALECTS: &[Dialect] = &[messages::DIALECT, responses::DIALECT,
 /// The functions that differ between APIs.
 pub(crate) struct Dialect {
     /// Returns whether this is a request for an answer of the model.
-    pub(crate) speaks: fn(&Request) -> bool,
+    pub(crate) is_model_request: fn(&Request) -> bool,
     /// Returns whether the client wants the answer as a stream.
-    pub(crate) streams: fn(&Request) -> bool,
+    pub(crate) wants_stream: fn(&Request) -> bool,
     /// Returns the tools that the client offers.
     pub(crate) tools: fn(&Value) -> Vec<Tool>,
     /// Returns an answer as the events of a stream.
     pub(crate) frames: fn(&Reply, Turn) -> Vec<Frame>,
     /// Returns the same answer in one piece.
-    pub(crate) whole: fn(&Reply, Turn) -> Value,
+    pub(crate) whole_answer: fn(&Reply, Turn) -> Value,
     pub(crate) refusal: fn(&Refusal) -> Answer,
 }
 
-pub(crate) fn of(request: &Request) -> Option<&'static Dialect> {
+pub(crate) fn find_dialect(request: &Request) -> Option<&'static Dialect> {
     let is_post = request.method == "POST";
-    DIALECTS.iter().find(|dialect| is_post && (dialect.speaks)(request))
+    DIALECTS.iter().find(|dialect| is_post && (dialect.is_model_request)(request))
 }
 
 /// Returns whether the body asks for a stream, as in most APIs.

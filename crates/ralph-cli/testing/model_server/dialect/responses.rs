@@ -3,16 +3,18 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{Answer, Request};
-use crate::reply::{CACHED_TOKENS, Frame, INPUT_TOKENS, Input, OUTPUT_TOKENS, Reply, ToolCall, Turn, pieces};
+use crate::reply::{
+    CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, ToolCall, ToolInput, Turn, split_into_pieces,
+};
 use crate::script::Refusal;
 use crate::tools;
 
 pub(crate) const DIALECT: Dialect = Dialect {
-    speaks: |request: &Request| request.bare_path().ends_with("/responses"),
-    streams: dialect::body_asks_for_a_stream,
-    tools: |body| tools::listed(&body["tools"], "parameters"),
+    is_model_request: |request: &Request| request.bare_path().ends_with("/responses"),
+    wants_stream: dialect::body_asks_for_a_stream,
+    tools: |body| tools::parse_tools(&body["tools"], "parameters"),
     frames,
-    whole,
+    whole_answer,
     refusal,
 };
 
@@ -33,11 +35,11 @@ fn item(reply: &Reply, turn: Turn) -> Value {
     match reply {
         Reply::Text(text) => json!({"type": "message", "id": turn.id("msg"), "role": "assistant",
             "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-        Reply::ToolCall(ToolCall { tool, input: Input::Named(input) }) => {
+        Reply::ToolCall(ToolCall { tool, input: ToolInput::Named(input) }) => {
             json!({"type": "function_call", "id": turn.id("fc"), "call_id": turn.id("call"), "name": tool,
                 "arguments": input.to_string(), "status": "completed"})
         }
-        Reply::ToolCall(ToolCall { tool, input: Input::Free(input) }) => {
+        Reply::ToolCall(ToolCall { tool, input: ToolInput::Free(input) }) => {
             json!({"type": "custom_tool_call", "id": turn.id("ctc"), "call_id": turn.id("call"), "name": tool,
                 "input": input, "status": "completed"})
         }
@@ -50,8 +52,8 @@ fn empty_item(reply: &Reply, turn: Turn) -> Value {
     started["status"] = json!("in_progress");
     let (field, empty) = match reply {
         Reply::Text(_) => ("content", json!([])),
-        Reply::ToolCall(ToolCall { input: Input::Named(_), .. }) => ("arguments", json!("")),
-        Reply::ToolCall(ToolCall { input: Input::Free(_), .. }) => ("input", json!("")),
+        Reply::ToolCall(ToolCall { input: ToolInput::Named(_), .. }) => ("arguments", json!("")),
+        Reply::ToolCall(ToolCall { input: ToolInput::Free(_), .. }) => ("input", json!("")),
     };
     started[field] = empty;
     started
@@ -61,17 +63,19 @@ fn deltas(reply: &Reply, turn: Turn) -> Vec<Value> {
     let id = item(reply, turn)["id"].clone();
     let delta = |kind: &str, delta: &str| json!({"type": kind, "item_id": id, "output_index": 0, "content_index": 0, "delta": delta});
     match reply {
-        Reply::Text(text) => pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect(),
-        Reply::ToolCall(ToolCall { input: Input::Named(input), .. }) => {
+        Reply::Text(text) => {
+            split_into_pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect()
+        }
+        Reply::ToolCall(ToolCall { input: ToolInput::Named(input), .. }) => {
             vec![delta("response.function_call_arguments.delta", &input.to_string())]
         }
-        Reply::ToolCall(ToolCall { input: Input::Free(input), .. }) => {
+        Reply::ToolCall(ToolCall { input: ToolInput::Free(input), .. }) => {
             vec![delta("response.custom_tool_call_input.delta", input)]
         }
     }
 }
 
-fn whole(reply: &Reply, turn: Turn) -> Value {
+fn whole_answer(reply: &Reply, turn: Turn) -> Value {
     completed(reply, turn)
 }
 

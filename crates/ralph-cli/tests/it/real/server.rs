@@ -39,7 +39,7 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let hello: Value = serde_json::from_str(&line).unwrap();
         let network = format!("/proc/{}/ns/net", child.id());
-        let network = (hello["alone"] == true).then(|| Arc::new(File::open(network).unwrap()));
+        let network = (hello["isolated"] == true).then(|| Arc::new(File::open(network).unwrap()));
         Self { child, port: hello["port"].as_u64().unwrap(), network, log }
     }
 
@@ -70,18 +70,18 @@ impl Server {
 
     /// Returns the bodies of the requests that took a step of the script.
     pub fn asked(&self) -> Vec<Value> {
-        self.events("asked").into_iter().map(|event| event["body"].clone()).collect()
+        self.events("step_request").into_iter().map(|event| event["body"].clone()).collect()
     }
 
     /// Returns the bodies of the questions to a judge.
     pub fn judged(&self) -> Vec<Value> {
-        let aside = self.events("aside").into_iter().map(|event| event["body"].clone());
+        let aside = self.events("other_request").into_iter().map(|event| event["body"].clone());
         aside.filter(|body| body.to_string().contains("-----BEGIN CRITERIA ")).collect()
     }
 
     /// Returns the ends of the keys that came with questions to a judge.
     pub fn keys(&self) -> Vec<Value> {
-        let aside = self.events("aside").into_iter();
+        let aside = self.events("other_request").into_iter();
         let judged = aside.filter(|event| event["body"].to_string().contains("-----BEGIN CRITERIA "));
         judged.map(|event| event["key_end"].clone()).collect()
     }
@@ -94,7 +94,7 @@ impl Server {
 
     /// Waits until a client that was kept waiting has left.
     pub fn wait_until_left(&self) {
-        wait_until_within(WAIT_TIMEOUT, "the agent has hung up", || !self.events("left").is_empty());
+        wait_until_within(WAIT_TIMEOUT, "the agent has hung up", || !self.events("disconnect").is_empty());
     }
 }
 

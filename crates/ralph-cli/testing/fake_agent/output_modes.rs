@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::Mode;
-use crate::life::die_by;
-use crate::start::{Start, say};
+use crate::agent_start::{AgentStart, print_output};
+use crate::lifetime_modes::die_by_signal;
 
 pub(crate) const MODES: &[(&str, Mode)] = &[
     ("flood", flood),
@@ -22,69 +22,69 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
 
 const MEGABYTE: usize = 1 << 20;
 
-fn flood(start: &Start) -> io::Result<u8> {
+fn flood(start: &AgentStart) -> io::Result<u8> {
     let line = [vec![b'x'; 1023], b"\n".to_vec()].concat();
     let megabyte = line.repeat(1024);
     for _ in 0..start.number_or(1024_usize)? {
         io::stdout().write_all(&megabyte)?;
     }
-    say(format!("{}\n", start.tag))?;
+    print_output(format!("{}\n", start.tag))?;
     Ok(0)
 }
 
-fn long_line(start: &Start) -> io::Result<u8> {
+fn long_line(start: &AgentStart) -> io::Result<u8> {
     let megabyte = vec![b'y'; MEGABYTE];
     for _ in 0..start.number_or(100_usize)? {
-        say(&megabyte)?;
+        print_output(&megabyte)?;
     }
-    say(format!("\n{}\n", start.tag))?;
+    print_output(format!("\n{}\n", start.tag))?;
     Ok(0)
 }
 
-fn stderr_flood(start: &Start) -> io::Result<u8> {
+fn stderr_flood(start: &AgentStart) -> io::Result<u8> {
     let megabyte = vec![b'e'; MEGABYTE];
     for _ in 0..start.number_or(64_usize)? {
         io::stderr().write_all(&megabyte)?;
     }
-    say(format!("{}\n", start.tag))?;
+    print_output(format!("{}\n", start.tag))?;
     Ok(0)
 }
 
-fn bad_utf8(start: &Start) -> io::Result<u8> {
-    say([b"ok \xff\xfe\xc3\x28 \xed\xa0\x80 bytes\n", start.tag.as_bytes(), b"\n"].concat())?;
+fn bad_utf8(start: &AgentStart) -> io::Result<u8> {
+    print_output([b"ok \xff\xfe\xc3\x28 \xed\xa0\x80 bytes\n", start.tag.as_bytes(), b"\n"].concat())?;
     Ok(0)
 }
 
-fn nul(start: &Start) -> io::Result<u8> {
-    say([b"a\x00b\x00c\n\x00\x00\n", start.tag.as_bytes(), b"\n"].concat())?;
+fn nul(start: &AgentStart) -> io::Result<u8> {
+    print_output([b"a\x00b\x00c\n\x00\x00\n", start.tag.as_bytes(), b"\n"].concat())?;
     Ok(0)
 }
 
-fn utf8_split(start: &Start) -> io::Result<u8> {
-    slowly(format!("привет – 完了 🎉\n{}\n", start.tag).as_bytes())
+fn utf8_split(start: &AgentStart) -> io::Result<u8> {
+    print_slowly(format!("привет – 完了 🎉\n{}\n", start.tag).as_bytes())
 }
 
-fn tag_split(start: &Start) -> io::Result<u8> {
-    slowly(format!("{}\n", start.tag).as_bytes())
+fn tag_split(start: &AgentStart) -> io::Result<u8> {
+    print_slowly(format!("{}\n", start.tag).as_bytes())
 }
 
 /// Prints byte by byte. The pause lets the reader read each byte separately; the agent cannot observe whether it did.
-fn slowly(bytes: &[u8]) -> io::Result<u8> {
+fn print_slowly(bytes: &[u8]) -> io::Result<u8> {
     for byte in bytes {
-        say([*byte])?;
+        print_output([*byte])?;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(0)
 }
 
-fn no_final_newline(start: &Start) -> io::Result<u8> {
-    say(&start.tag)?;
+fn no_final_newline(start: &AgentStart) -> io::Result<u8> {
+    print_output(&start.tag)?;
     Ok(0)
 }
 
-fn half_json(start: &Start) -> io::Result<u8> {
+fn half_json(start: &AgentStart) -> io::Result<u8> {
     let first_part =
         r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"All pass.\n"#;
-    say(format!("{first_part}{}", start.tag))?;
-    die_by(Signal::KILL)
+    print_output(format!("{first_part}{}", start.tag))?;
+    die_by_signal(Signal::KILL)
 }

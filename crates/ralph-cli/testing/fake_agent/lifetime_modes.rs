@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::Mode;
-use crate::start::{Start, ready, say, usage, wait_for};
+use crate::agent_start::{AgentStart, print_output, report_ready, usage_error, wait_for_file};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[
     ("hang", hang),
@@ -32,78 +32,78 @@ const SIGNALS: &[(&str, Signal)] = &[
     ("SIGSTOP", Signal::STOP),
 ];
 
-fn hang(start: &Start) -> io::Result<u8> {
-    say("thinking...\n")?;
+fn hang(start: &AgentStart) -> io::Result<u8> {
+    print_output("thinking...\n")?;
     silent_hang(start)
 }
 
-fn silent_hang(start: &Start) -> io::Result<u8> {
-    ready()?;
+fn silent_hang(start: &AgentStart) -> io::Result<u8> {
+    report_ready()?;
     std::thread::sleep(start.seconds_or(ONE_HOUR_SECONDS)?);
     Ok(0)
 }
 
-fn ignore_term(start: &Start) -> io::Result<u8> {
+fn ignore_term(start: &AgentStart) -> io::Result<u8> {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         set_signal_action(signal, libc::SIG_IGN);
     }
-    say("ready\n")?;
+    print_output("ready\n")?;
     silent_hang(start)
 }
 
-fn slow_term(start: &Start) -> io::Result<u8> {
+fn slow_term(start: &AgentStart) -> io::Result<u8> {
     let cleaning = start.seconds_or(2.0)?;
     let term = block_sigterm();
-    say("ready\n")?;
-    ready()?;
+    print_output("ready\n")?;
+    report_ready()?;
     wait_for_signal(&term);
     std::thread::sleep(cleaning);
-    say("cleaned up\n")?;
+    print_output("cleaned up\n")?;
     Ok(0)
 }
 
-fn signal_self(start: &Start) -> io::Result<u8> {
-    say("about to crash\n")?;
-    die_by(signal_named(start.arg_or("SIGSEGV"))?)
+fn signal_self(start: &AgentStart) -> io::Result<u8> {
+    print_output("about to crash\n")?;
+    die_by_signal(parse_signal(start.arg_or("SIGSEGV"))?)
 }
 
-pub(crate) fn signal_named(name: &str) -> io::Result<Signal> {
+pub(crate) fn parse_signal(name: &str) -> io::Result<Signal> {
     let found = SIGNALS.iter().find(|(known, _)| known.trim_start_matches("SIG") == name.trim_start_matches("SIG"));
-    found.map(|(_, signal)| *signal).ok_or_else(|| usage(&format!("unknown signal {name}")))
+    found.map(|(_, signal)| *signal).ok_or_else(|| usage_error(&format!("unknown signal {name}")))
 }
 
 /// Dies by the signal. The Rust runtime handles SIGSEGV, so the default action is restored first.
-pub(crate) fn die_by(signal: Signal) -> io::Result<u8> {
+pub(crate) fn die_by_signal(signal: Signal) -> io::Result<u8> {
     set_signal_action(signal, libc::SIG_DFL);
     kill_process(getpid(), signal)?;
     std::thread::sleep(Duration::from_secs(1));
     Ok(1)
 }
 
-fn wait_file(start: &Start) -> io::Result<u8> {
-    ready()?;
-    wait_for(start.arg_or(""));
-    say(format!("The file is there.\n\n{}\n", start.tag))?;
+fn wait_file(start: &AgentStart) -> io::Result<u8> {
+    report_ready()?;
+    wait_for_file(start.arg_or(""));
+    print_output(format!("The file is there.\n\n{}\n", start.tag))?;
     Ok(0)
 }
 
-fn ready_file(start: &Start) -> io::Result<u8> {
+fn ready_file(start: &AgentStart) -> io::Result<u8> {
     File::create(start.arg_or(""))?;
     std::thread::sleep(Duration::from_secs_f64(ONE_HOUR_SECONDS));
     Ok(0)
 }
 
-fn chdir_rm(_: &Start) -> io::Result<u8> {
+fn chdir_rm(_: &AgentStart) -> io::Result<u8> {
     let _ = std::fs::remove_dir_all(std::env::current_dir()?);
-    say("removed my own directory\n")?;
+    print_output("removed my own directory\n")?;
     Ok(0)
 }
 
-fn touch_state(start: &Start) -> io::Result<u8> {
+fn touch_state(start: &AgentStart) -> io::Result<u8> {
     for entry in std::fs::read_dir(start.arg_or("."))? {
         let _ = std::fs::write(entry?.path(), b"garbage");
     }
-    say(format!("{}\n", start.tag))?;
+    print_output(format!("{}\n", start.tag))?;
     Ok(0)
 }
 

@@ -5,7 +5,7 @@ use crate::http::{Answer, Request};
 use crate::reply::Reply;
 
 /// Answers a request that is not for the model.
-pub(crate) fn plain(request: &Request) -> Answer {
+pub(crate) fn answer_request(request: &Request) -> Answer {
     let path = request.bare_path();
     if request.method == "HEAD" {
         return Answer::ok(Value::Null);
@@ -25,7 +25,7 @@ pub(crate) fn plain(request: &Request) -> Answer {
 }
 
 /// Returns the reply to a request without tools: a title, or an object if the client wants JSON.
-pub(crate) fn reply(request: &Request) -> Reply {
+pub(crate) fn reply_without_tools(request: &Request) -> Reply {
     let wants_json = request.body["generationConfig"]["responseMimeType"] == "application/json";
     let object = r#"{"reasoning": "scripted", "next_speaker": "user"}"#;
     Reply::Text(if wants_json { object } else { "A scripted title" }.to_owned())

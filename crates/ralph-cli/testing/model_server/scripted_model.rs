@@ -6,22 +6,22 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{self, Request};
-use crate::judge::{JudgeStep, Question};
-use crate::log::Log;
+use crate::judge::{JudgeQuestion, JudgeStep};
 use crate::reply::{Frame, Reply, ToolCall, Turn};
-use crate::script::{Hang, ScriptPosition, Step};
-use crate::side;
+use crate::request_log::RequestLog;
+use crate::script::{HangPoint, ScriptPosition, ScriptStep};
 use crate::tools;
+use crate::unscripted_requests;
 
 pub(crate) struct ScriptedModel {
-    script: Vec<Step>,
+    script: Vec<ScriptStep>,
     /// The steps of the judge; without any it judges honestly.
     judge_steps: Vec<JudgeStep>,
     judged_count: AtomicUsize,
     position: Mutex<ScriptPosition>,
     /// How many requests have taken a step.
     taken_count: AtomicUsize,
-    log: Log,
+    log: RequestLog,
 }
 
 /// One request to the model, with its connection, dialect and turn.
@@ -33,25 +33,30 @@ struct Exchange<'a> {
 }
 
 impl ScriptedModel {
-    pub(crate) fn new(script: Vec<Step>, log: Log) -> Self {
+    pub(crate) fn new(script: Vec<ScriptStep>, log: RequestLog) -> Self {
         let judge_steps = script.iter().filter_map(|step| match step {
-            Step::Judge(step) => Some(step.clone()),
-            Step::Say(_) | Step::Write(_) | Step::Run(_) | Step::Refuse(_) | Step::Cut(_) | Step::Hang(_) => None,
+            ScriptStep::Judge(step) => Some(step.clone()),
+            ScriptStep::Say(_)
+            | ScriptStep::Write(_)
+            | ScriptStep::Run(_)
+            | ScriptStep::Refuse(_)
+            | ScriptStep::Cut(_)
+            | ScriptStep::Hang(_) => None,
         });
         let judge_steps = judge_steps.collect();
-        let script = script.into_iter().filter(|step| !matches!(step, Step::Judge(_))).collect();
+        let script = script.into_iter().filter(|step| !matches!(step, ScriptStep::Judge(_))).collect();
         let (position, taken_count, judged_count) = (Mutex::default(), AtomicUsize::new(0), AtomicUsize::new(0));
         Self { script, judge_steps, judged_count, position, taken_count, log }
     }
 
     /// Answers the one request of a connection.
     pub(crate) fn handle_connection(&self, stream: &TcpStream) -> io::Result<()> {
-        let Some(request) = http::read(stream)? else { return Ok(()) };
-        let Some(dialect) = dialect::of(&request) else {
+        let Some(request) = http::read_request(stream)? else { return Ok(()) };
+        let Some(dialect) = dialect::find_dialect(&request) else {
             self.log.record_other_request(&request)?;
-            return side::plain(&request).send(stream);
+            return unscripted_requests::answer_request(&request).send(stream);
         };
-        if let Some(question) = Question::of(&request, dialect) {
+        if let Some(question) = JudgeQuestion::from_request(&request, dialect) {
             self.log.record_other_request(&request)?;
             let number = self.judged_count.fetch_add(1, Ordering::SeqCst);
             return match self.judge_steps.get(number).or(self.judge_steps.last()) {
@@ -66,7 +71,7 @@ impl ScriptedModel {
         if !has_tools {
             self.log.record_other_request(&request)?;
             let exchange = Exchange { stream, dialect, request: &request, turn: Turn(0) };
-            return exchange.send_reply(&side::reply(&request));
+            return exchange.send_reply(&unscripted_requests::reply_without_tools(&request));
         }
         let number = self.taken_count.fetch_add(1, Ordering::SeqCst);
         self.log.record_step_request(&request, number)?;
@@ -76,19 +81,19 @@ impl ScriptedModel {
 
     fn perform(&self, exchange: &Exchange<'_>, number: usize) -> io::Result<()> {
         let step = self.position.lock().unwrap_or_else(PoisonError::into_inner).take(&self.script);
-        // `script::parse` refuses an empty script.
+        // `script::parse_script` refuses an empty script.
         let Some(step) = step else { return Ok(()) };
         let offered = (exchange.dialect.tools)(&exchange.request.body);
         match step {
-            Step::Say(text) => exchange.send_reply(&Reply::Text(text.clone())),
-            Step::Write(file) => exchange.send_call(tools::writing(&offered, file)),
-            Step::Run(command) => exchange.send_call(tools::running(&offered, command)),
-            Step::Refuse(refusal) => (exchange.dialect.refusal)(refusal).send(exchange.stream),
-            Step::Cut(text) => exchange.send_first_half(text),
+            ScriptStep::Say(text) => exchange.send_reply(&Reply::Text(text.clone())),
+            ScriptStep::Write(file) => exchange.send_call(tools::call_that_writes(&offered, file)),
+            ScriptStep::Run(command) => exchange.send_call(tools::call_that_runs(&offered, command)),
+            ScriptStep::Refuse(refusal) => (exchange.dialect.refusal)(refusal).send(exchange.stream),
+            ScriptStep::Cut(text) => exchange.send_first_half(text),
             // `new` has removed these from the script.
-            Step::Judge(_) => Ok(()),
-            Step::Hang(Hang::BeforeHeaders) => self.wait_for_disconnect(exchange, number),
-            Step::Hang(Hang::MidStream(text)) => {
+            ScriptStep::Judge(_) => Ok(()),
+            ScriptStep::Hang(HangPoint::BeforeHeaders) => self.wait_for_disconnect(exchange, number),
+            ScriptStep::Hang(HangPoint::MidStream(text)) => {
                 // A write error means that the client has disconnected.
                 match exchange.send_first_half(text) {
                     Ok(()) => self.wait_for_disconnect(exchange, number),
@@ -117,8 +122,8 @@ impl Exchange<'_> {
     }
 
     fn send_reply(&self, reply: &Reply) -> io::Result<()> {
-        if !(self.dialect.streams)(self.request) {
-            return http::Answer::ok((self.dialect.whole)(reply, self.turn)).send(self.stream);
+        if !(self.dialect.wants_stream)(self.request) {
+            return http::Answer::ok((self.dialect.whole_answer)(reply, self.turn)).send(self.stream);
         }
         http::begin_stream(self.stream)?;
         self.send(&(self.dialect.frames)(reply, self.turn))

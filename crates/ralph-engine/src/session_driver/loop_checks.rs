@@ -87,7 +87,7 @@ impl LoopCheckRun<'_> {
                     self.run_one_by_one(&sealed_claim.monitor_seal(context, &mut control).await).await
                 }
                 CheckIsolation::Clean => {
-                    let work = sealed_claim.verify_claim(context, &mut control);
+                    let work = sealed_claim.verify_claim(context, None, &mut control);
                     CheckProgress::Complete(
                         self.run_within_deadline(work, commands).await.unwrap_or_else(could_not_evaluate),
                     )

@@ -152,6 +152,12 @@ pub struct JudgeFinding {
 }
 
 impl CheckEvidence {
+    /// Returns whether this result, or the result of one of its stages, was reused.
+    #[must_use]
+    pub fn is_cached(&self) -> bool {
+        self.cached || self.stages.iter().any(Self::is_cached)
+    }
+
     /// Returns evidence that has no output and took no time.
     #[must_use]
     pub fn without_output(method: EvidenceKind, command: String, verdict: Verdict, reason: String) -> Self {
@@ -288,10 +294,7 @@ impl Evidence {
     /// Returns whether a result was reused.
     #[must_use]
     pub fn has_cached_results(&self) -> bool {
-        fn any_cached(checks: &[CheckEvidence]) -> bool {
-            checks.iter().any(|check| check.cached || any_cached(&check.stages))
-        }
-        any_cached(&self.checks)
+        self.checks.iter().any(CheckEvidence::is_cached)
     }
 
     /// Returns the end of the output of the deciding check.

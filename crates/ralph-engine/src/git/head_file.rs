@@ -16,7 +16,7 @@ pub fn read_head_file(work_tree: &Path) -> Option<String> {
 }
 
 /// Returns the git folder of a work tree. The `.git` of a linked work tree is a file that names it.
-fn find_git_dir(work_tree: &Path) -> Option<PathBuf> {
+pub(super) fn find_git_dir(work_tree: &Path) -> Option<PathBuf> {
     let path = work_tree.join(".git");
     if path.is_dir() {
         return Some(path);

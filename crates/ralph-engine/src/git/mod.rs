@@ -15,7 +15,9 @@ mod temporary_folder;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tree_edit;
+mod trusted_index;
 mod worktree_commit;
+mod worktree_hash;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -50,7 +52,7 @@ pub use refs::{
     resolve_commit, resolve_object, update_refs,
 };
 pub use sensitive_settings::read_sensitive_settings;
-pub use snapshot::{complete_tree_hash, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
+pub use snapshot::{complete_tree, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
 pub use tree_edit::{TreeEntry, edit_tree, list_ignored_paths, list_tree_entries, read_tree_file, write_object};
 pub use worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
 

@@ -1,8 +1,6 @@
 //! Takes a snapshot of a work tree as a tree hash. It changes nothing: new files are hashed into a temporary object
 //! folder.
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,85 +8,38 @@ use ralph_core::receipt::WorkTreeSnapshot;
 
 use super::GitError;
 use super::isolated_git::IsolatedGit;
-use super::temporary_folder::TemporaryFolder;
+use super::worktree_hash::{NewObjects, WorktreeHash, hash_worktree, list_index_entries};
 
 /// Returns the HEAD commit of a work tree and the tree hash of all its files except ignored ones.
 pub fn take_snapshot(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
-    let WorktreeStatus { commit, committed_tree, is_clean, index_base } = read_worktree_status(root)?;
-    let (tree, left_out) = match &committed_tree {
-        Some(tree) if is_clean => (tree.clone(), None),
-        Some(_) | None => hash_worktree(root, &index_base)?,
-    };
-    let is_committed = committed_tree.as_ref() == Some(&tree) && left_out.is_none();
-    Ok(WorkTreeSnapshot { is_committed, commit, tree, left_out })
+    let WorktreeHash { head, tree, left_out } = hash_worktree(root, NewObjects::Discard)?;
+    let is_committed = left_out.is_none() && head.as_ref().is_some_and(|head| head.tree == tree);
+    Ok(WorkTreeSnapshot { is_committed, commit: head.map(|head| head.commit), tree, left_out })
 }
 
-/// Returns the tree hash of a work tree, if it covers every file that is not ignored: there are no nested repositories,
-/// whose files it does not cover, and no sparse checkout.
-pub fn complete_tree_hash(root: &Path) -> Result<Option<String>, GitError> {
-    let WorkTreeSnapshot { tree, left_out, .. } = take_snapshot(root)?;
-    let git = IsolatedGit::in_folder(root);
-    let is_complete = left_out.is_none()
-        && !list_index_entries(&git, &["-v"])?.iter().any(|entry| entry.starts_with(b"S "))
-        && !has_nested_repositories(&git, root)?;
-    Ok(is_complete.then_some(tree))
-}
-
-/// Returns whether there are nested repositories below a work tree, as submodules or untracked.
-fn has_nested_repositories(git: &IsolatedGit<'_>, root: &Path) -> Result<bool, GitError> {
-    let is_link = |entry: &Vec<u8>| entry.starts_with(b"160000 ");
-    if list_index_entries(git, &["--stage"])?.iter().any(is_link) {
-        return Ok(true);
+/// Returns the tree of a snapshot, if it covers every file that is not ignored: there are no nested repositories, whose
+/// files it does not cover, and no sparse checkout.
+pub fn complete_tree(root: &Path, snapshot: &WorkTreeSnapshot) -> Result<Option<String>, GitError> {
+    if snapshot.left_out.is_some() {
+        return Ok(None);
     }
-    // Git lists an untracked repository as a folder, without the files in it.
-    let others = list_index_entries(git, &["--others", "--exclude-standard"])?;
-    let is_repository = |path: &Vec<u8>| root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok();
-    Ok(others.iter().filter(|path| path.ends_with(b"/")).any(is_repository))
+    let options = ["-v", "--stage", "--cached", "--others", "--exclude-standard"];
+    let entries = list_index_entries(&IsolatedGit::in_folder(root), &options)?;
+    let is_complete = !entries.iter().any(|entry| is_left_out(root, entry));
+    Ok(is_complete.then(|| snapshot.tree.clone()))
 }
 
-fn list_index_entries(git: &IsolatedGit<'_>, options: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
-    let listed = git.read_stdout(&[&["ls-files", "-z"], options].concat())?;
-    Ok(listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect())
-}
-
-/// The HEAD commit of a work tree, and whether there are uncommitted changes.
-pub(super) struct WorktreeStatus {
-    pub(super) commit: Option<String>,
-    /// The tree of the commit.
-    pub(super) committed_tree: Option<String>,
-    pub(super) is_clean: bool,
-    pub(super) index_base: IndexBase,
-}
-
-/// Lists new files and changed submodules, whatever the settings are.
-const STATUS_ARGS: &[&str] = &[
-    "status",
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    "--no-renames",
-    "--untracked-files=normal",
-    "--ignore-submodules=none",
-];
-
-pub(super) fn read_worktree_status(root: &Path) -> Result<WorktreeStatus, GitError> {
-    let git = IsolatedGit::in_folder(root);
-    let status = git.read_stdout(STATUS_ARGS)?;
-    let (mut commit, mut is_clean) = (None, true);
-    for entry in status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-        match entry.strip_prefix(b"# branch.oid ") {
-            Some(b"(initial)") => {}
-            Some(oid) => commit = Some(String::from_utf8_lossy(oid).into_owned()),
-            None => is_clean &= entry.starts_with(b"#"),
+/// Returns whether an entry is a file that a sparse checkout leaves out, or a nested repository.
+fn is_left_out(root: &Path, entry: &[u8]) -> bool {
+    match entry {
+        // Git lists an untracked repository as a folder, without the files in it.
+        [b'?', b' ', path @ ..] => {
+            path.ends_with(b"/") && root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok()
         }
+        [b'S', b' ', ..] => true,
+        [_, b' ', entry @ ..] => entry.starts_with(b"160000 "),
+        _ => false,
     }
-    let committed_tree = match &commit {
-        Some(commit) => Some(git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")])?),
-        None => None,
-    };
-    let index_base = choose_index_base(&git, root, commit.as_deref())?;
-    let is_clean = is_clean && index_base == IndexBase::UserIndex;
-    Ok(WorktreeStatus { commit, committed_tree, is_clean, index_base })
 }
 
 /// Takes a snapshot of the HEAD commit, without uncommitted changes.
@@ -116,105 +67,16 @@ pub fn list_trees_since(root: &Path, base: &str) -> Result<Vec<String>, GitError
     Ok(all.lines().map(str::to_owned).chain([base_tree]).collect())
 }
 
-/// The index that a snapshot starts from. Git does not read files again whose times match the index.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum IndexBase {
-    /// A copy of the user's index.
-    UserIndex,
-    /// An index of this commit, because the user's index marks files as unchanged and so could hide changes.
-    Commit(Option<String>),
-}
-
-fn choose_index_base(git: &IsolatedGit<'_>, root: &Path, commit: Option<&str>) -> Result<IndexBase, GitError> {
-    let (mut is_hiding, mut is_missing) = (false, false);
-    for entry in list_index_entries(git, &["-v"])? {
-        match entry.as_slice() {
-            [b'S', b' ', path @ ..] => {
-                let is_there = root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
-                is_hiding |= is_there;
-                is_missing |= !is_there;
-            }
-            [tag, ..] => is_hiding |= tag.is_ascii_lowercase(),
-            [] => {}
-        }
-    }
-    // In a sparse checkout, missing files do not count as removed.
-    let is_hiding = is_hiding || is_missing && !is_sparse_checkout(git)?;
-    Ok(if is_hiding { IndexBase::Commit(commit.map(str::to_owned)) } else { IndexBase::UserIndex })
-}
-
-fn is_sparse_checkout(git: &IsolatedGit<'_>) -> Result<bool, GitError> {
-    let answer = git.run_with_input(&["config", "--type=bool", "--get", "core.sparseCheckout"], &[])?;
-    // Exit code 1: the setting is not set.
-    if answer.code == Some(1) { Ok(false) } else { Ok(answer.into_stdout()? == b"true\n") }
-}
-
-impl IndexBase {
-    /// Fills the temporary index in `folder`. `index` is the index of the user.
-    pub(super) fn fill_index(
-        &self,
-        git: &IsolatedGit<'_>,
-        folder: &TemporaryFolder,
-        index: &Path,
-    ) -> Result<(), GitError> {
-        match self {
-            Self::UserIndex if index.is_file() => {
-                copy_index(index, &folder.path.join("index")).map_err(|source| folder.to_git_error(source))?;
-            }
-            Self::Commit(Some(commit)) => drop(git.read_stdout(&["read-tree", commit])?),
-            Self::UserIndex | Self::Commit(None) => {}
-        }
-        Ok(())
-    }
-}
-
-/// Copies an index with its modification time. Git uses that time to find files that changed in the same second in
-/// which the index was written, and reads them again.
-fn copy_index(index: &Path, copy: &Path) -> io::Result<()> {
-    std::fs::copy(index, copy)?;
-    File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
-}
-
-/// Adds all files to the index. Returns git's error message about files that it could not add: an unreadable file, or a
-/// nested repository without a commit, does not prevent the others from being added.
-pub(super) fn add_all_files(git: &IsolatedGit<'_>) -> Result<Option<String>, GitError> {
-    let add = ["-c", "advice.addEmbeddedRepo=false", "add", "--all"];
-    let Err(refused) = git.read_stdout(&add) else { return Ok(None) };
-    match git.read_stdout(&[&add[..], &["--ignore-errors"]].concat()) {
-        Ok(_) => Ok(None),
-        Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
-        Err(
-            GitError::NotStarted { .. }
-            | GitError::TimedOut { .. }
-            | GitError::Stopped { .. }
-            | GitError::CreateFolder { .. },
-        ) => Err(refused),
-    }
-}
-
-/// Hashes the files of a work tree with a temporary index and object folder. Returns the tree and git's message about
-/// files that it could not add.
-fn hash_worktree(root: &Path, index_base: &IndexBase) -> Result<(String, Option<String>), GitError> {
-    let folder = TemporaryFolder::create("tree")?;
-    let git = IsolatedGit::in_folder(root);
-    let (index, objects) = (git.git_path("index")?, git.git_path("objects")?);
-    let git = git
-        .with_long_timeout()
-        .with_env("GIT_INDEX_FILE", folder.path.join("index"))
-        .with_env("GIT_OBJECT_DIRECTORY", folder.path.join("objects"))
-        .with_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
-    std::fs::create_dir(folder.path.join("objects")).map_err(|source| folder.to_git_error(source))?;
-    index_base.fill_index(&git, &folder, &index)?;
-    let left_out = add_all_files(&git)?;
-    Ok((git.read_line(&["write-tree"])?, left_out))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
 
     use super::*;
     use crate::git::testing::{commit_all, new_repository};
+
+    fn complete_tree_hash(root: &Path) -> Result<Option<String>, GitError> {
+        complete_tree(root, &take_snapshot(root)?)
+    }
 
     // spec: V14
     #[test]
@@ -299,6 +161,83 @@ mod tests {
         set_time(".git/index");
         let seen = take_snapshot(&root).unwrap();
         assert!(!seen.is_committed && seen.tree != first.tree);
+    }
+
+    // finding: N11
+    // spec: V14
+    #[test]
+    fn forged_file_times_in_the_index_do_not_hide_a_change() {
+        let (_temp, root) = new_repository();
+        let git = |args: &[&str]| crate::git::run_git(&root, args).unwrap();
+        let set_time = |name: &str, at: std::time::SystemTime| {
+            File::options().write(true).open(root.join(name)).unwrap().set_modified(at).unwrap();
+        };
+        let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        fs::write(root.join("file"), "good").unwrap();
+        commit_all(&root);
+        let first = take_snapshot(&root).unwrap();
+        let name = git(&["rev-parse", "HEAD:file"]);
+        // The index gets the times of the changed file and the name of the committed content.
+        fs::write(root.join("file"), "evil").unwrap();
+        set_time("file", long_ago);
+        git(&["add", "file"]);
+        let evil = git(&["rev-parse", ":file"]);
+        let mut index = fs::read(root.join(".git/index")).unwrap();
+        let bytes = |hex: &str| -> Vec<u8> {
+            (0..40).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+        };
+        let at = index.windows(20).position(|found| found == bytes(&evil)).unwrap();
+        index[at..at + 20].copy_from_slice(&bytes(&name));
+        // Without the cached trees, which name the other content.
+        index.truncate(12 + ((62 + "file".len() + 8) & !7));
+        // Git does not verify the checksum.
+        index.extend([0; 20]);
+        fs::write(root.join(".git/index"), index).unwrap();
+        assert_eq!(git(&["status", "--porcelain"]), "", "git itself sees no change");
+        let seen = take_snapshot(&root).unwrap();
+        assert!(!seen.is_committed && seen.tree != first.tree);
+        assert_eq!(take_snapshot(&root).unwrap(), seen, "also with the index of the last snapshot");
+    }
+
+    // finding: N11
+    // spec: V14
+    #[test]
+    fn settings_that_weaken_the_comparison_of_files_do_not_hide_a_change() {
+        let settings = [
+            &["core.trustctime", "false"],
+            &["core.checkStat", "minimal"],
+            &["core.ignoreStat", "true"],
+            &["core.sparseCheckout", "true"],
+            &["core.splitIndex", "true"],
+        ];
+        for setting in settings {
+            let (_temp, root) = new_repository();
+            let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+            let set_time = || File::options().write(true).open(root.join("file")).unwrap().set_modified(long_ago);
+            fs::write(root.join("file"), "good").unwrap();
+            set_time().unwrap();
+            commit_all(&root);
+            let first = take_snapshot(&root).unwrap();
+            crate::git::run_git(&root, &[&["config"], &setting[..]].concat()).unwrap();
+            fs::create_dir_all(root.join(".git/info")).unwrap();
+            fs::write(root.join(".git/info/sparse-checkout"), "/elsewhere/\n").unwrap();
+            assert_eq!(take_snapshot(&root).unwrap(), first, "{setting:?}");
+            fs::write(root.join("file"), "evil").unwrap();
+            set_time().unwrap();
+            assert!(!take_snapshot(&root).unwrap().is_committed, "{setting:?}");
+        }
+    }
+
+    // finding: N11, N8
+    #[test]
+    fn a_tracked_file_that_becomes_ignored_and_leaves_the_index_stays_in_the_tree() {
+        let (_temp, root) = new_repository();
+        commit_all(&root);
+        fs::write(root.join(".git/info/exclude"), "file\n").unwrap();
+        crate::git::run_git(&root, &["rm", "--quiet", "--cached", "file"]).unwrap();
+        let first = take_snapshot(&root).unwrap();
+        fs::write(root.join("file"), "evil").unwrap();
+        assert_ne!(take_snapshot(&root).unwrap().tree, first.tree);
     }
 
     // spec: V14, V11

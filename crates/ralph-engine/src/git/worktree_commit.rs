@@ -2,11 +2,9 @@
 //! files of the work tree do not change.
 use std::path::Path;
 
+use super::GitError;
 use super::commit_tree::{CommitAuthor, NewCommit, commit_tree};
-use super::isolated_git::IsolatedGit;
-use super::snapshot::{WorktreeStatus, add_all_files, read_worktree_status};
-use super::temporary_folder::TemporaryFolder;
-use super::{GitError, worktree_git_path};
+use super::worktree_hash::{NewObjects, WorktreeHash, hash_worktree};
 
 /// A commit of everything in a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,35 +17,15 @@ pub struct WorktreeCommit {
 
 /// Creates a commit of everything in a work tree. No reference points to it yet.
 pub fn commit_worktree(root: &Path, message: &str) -> Result<WorktreeCommit, GitError> {
-    let WorktreeContents { head, tree, left_out } = write_contents(root)?;
-    let parents: Vec<&str> = head.as_deref().into_iter().collect();
+    let WorktreeHash { head, tree, left_out } = hash_worktree(root, NewObjects::Keep)?;
+    let parents: Vec<&str> = head.iter().map(|head| head.commit.as_str()).collect();
     let commit = commit_tree(root, &NewCommit { tree: &tree, parents: &parents, message }, CommitAuthor::Ralph)?;
     Ok(WorktreeCommit { commit, left_out })
 }
 
 /// Creates a tree of everything in a work tree, without a commit. No reference points to it yet.
 pub fn write_worktree_tree(root: &Path) -> Result<String, GitError> {
-    Ok(write_contents(root)?.tree)
-}
-
-struct WorktreeContents {
-    /// The HEAD commit of the work tree.
-    head: Option<String>,
-    tree: String,
-    left_out: Option<String>,
-}
-
-fn write_contents(root: &Path) -> Result<WorktreeContents, GitError> {
-    let WorktreeStatus { commit: head, committed_tree, is_clean, index_base } = read_worktree_status(root)?;
-    if let (Some(tree), true) = (committed_tree, is_clean) {
-        return Ok(WorktreeContents { head, tree, left_out: None });
-    }
-    let folder = TemporaryFolder::create("keep")?;
-    let index = worktree_git_path(root, "index")?;
-    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", folder.path.join("index"));
-    index_base.fill_index(&git, &folder, &index)?;
-    let left_out = add_all_files(&git)?;
-    Ok(WorktreeContents { head, tree: git.read_line(&["write-tree"])?, left_out })
+    Ok(hash_worktree(root, NewObjects::Keep)?.tree)
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl ClaimVerifier {
             };
             let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
             let warning = taken.as_ref().err().map(|error| describe_missing_snapshot(error));
-            let evidence = unbroken.verify_claim(context, control).await;
+            let evidence = unbroken.verify_claim(context, taken.as_ref().ok(), control).await;
             VerifiedClaim { evidence, snapshot: taken.ok(), warning }
         }
     }

@@ -1,5 +1,6 @@
-//! The file with the accepted checks of a loop. A separate process handles each stop, so the cache is stored in
-//! between. Results of another loop in this file are ignored.
+//! The file with the accepted checks of a verification that does not fit into the time of one hook. A separate process
+//! handles each stop, so the results are stored in between. They count only for the same loop, and only if no file has
+//! been written since.
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,17 +18,22 @@ struct StoredCheckCache {
     /// The id of the loop.
     id: String,
     known: AcceptedChecks,
+    /// The stamps of all files after the checks. Files of earlier versions have none.
+    #[serde(default)]
+    files: Option<String>,
 }
 
-/// Returns the stored cache of a loop.
-pub(super) fn read_cache(file: &Path, id: &str) -> CheckCache {
-    let stored = read_stored_cache(file).filter(|stored| stored.id == id);
-    CheckCache::from_accepted(stored.map(|stored| stored.known).unwrap_or_default())
+/// Takes the stored results of a loop, if the files are the same. `stamps` reads their present stamps.
+pub(super) fn take_cache(file: &Path, id: &str, stamps: impl FnOnce() -> Option<String>) -> CheckCache {
+    let stored = read_stored_cache(file).filter(|stored| stored.id == id && stored.files.is_some());
+    let _ = std::fs::remove_file(file);
+    let unchanged = stored.filter(|stored| stored.files == stamps());
+    CheckCache::from_accepted(unchanged.map(|stored| stored.known).unwrap_or_default())
 }
 
-/// Stores the cache of a loop. Errors are ignored: the checks run again then.
-pub(super) fn write_cache(file: &Path, id: &str, cache: &CheckCache) {
-    let stored = StoredCheckCache { id: id.to_owned(), known: cache.accepted_checks() };
+/// Stores the results of a loop with the stamps of its files. Errors are ignored: the checks run again then.
+pub(super) fn write_cache(file: &Path, id: &str, cache: &CheckCache, stamps: Option<String>) {
+    let stored = StoredCheckCache { id: id.to_owned(), known: cache.accepted_checks(), files: stamps };
     let Ok(text) = serde_json::to_string(&stored) else { return };
     let draft = file.with_extension("passed-new");
     let _ = std::fs::remove_file(&draft);

@@ -1,5 +1,5 @@
 //! Runs the checks of a claim within the time that the host allows. A check is started only if its timeout fits into
-//! the remaining time, and checks that passed for the same files are not run again.
+//! the remaining time. The next stop continues with the other checks, if no file was written in between.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use ralph_core::role_duty::RoleDuty;
 use tokio::sync::mpsc;
 
 use super::check_cache_file;
+use super::file_stamps::hash_file_stamps;
 use super::loop_file::LoopFile;
 use super::loop_store::{LoopStore, SessionKey};
 use crate::git;
@@ -86,7 +87,7 @@ impl LoopCheckRun<'_> {
                     self.run_one_by_one(&sealed_claim.monitor_seal(context, &mut control).await).await
                 }
                 CheckIsolation::Clean => {
-                    let work = sealed_claim.verify_claim(context, &mut control);
+                    let work = sealed_claim.verify_claim(context, None, &mut control);
                     CheckProgress::Complete(
                         self.run_within_deadline(work, commands).await.unwrap_or_else(could_not_evaluate),
                     )
@@ -106,7 +107,7 @@ impl LoopCheckRun<'_> {
             keeper: self.keeper.clone(),
             environment: check_environment(&self.loop_file.root, self.loop_file.id.clone()),
             seal_monitor: SealMonitor::default(),
-            cache: check_cache_file::read_cache(&self.cache_path(), &self.loop_file.id),
+            cache: check_cache_file::take_cache(&self.cache_path(), &self.loop_file.id, || self.file_stamps()),
             log_budget: LogBudget::new(MemorySize::GIGABYTE.as_byte_count(), &folder),
             log_folder: folder,
             log_prefix: format!("iteration-{:03}", self.loop_file.loop_state.current_iteration()),
@@ -129,23 +130,28 @@ impl LoopCheckRun<'_> {
         for criterion in criteria {
             let timeout = context.cache.remaining_timeout(&context.environment, criterion);
             if has_run && self.time_left() < timeout {
+                check_cache_file::write_cache(
+                    &self.cache_path(),
+                    &self.loop_file.id,
+                    &context.cache,
+                    self.file_stamps(),
+                );
                 return CheckProgress::OutOfTime { done: evidence.checks.len(), total: criteria.len() };
             }
             has_run |= timeout > Duration::ZERO;
             evidence = self.run_next_check(context, criterion, evidence).await;
-            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &context.cache);
             if evidence.verdict() != Verdict::Accepted {
                 break;
             }
-        }
-        if evidence.verdict() != Verdict::Accepted && evidence.has_cached_results() {
-            context.cache.clear();
-            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &context.cache);
         }
         let (_commands, receiver) = mpsc::unbounded_channel();
         CheckProgress::Complete(
             verify::append_allowed_changes(context, evidence, &mut VerificationControl::new(receiver)).await,
         )
+    }
+
+    fn file_stamps(&self) -> Option<String> {
+        hash_file_stamps(&self.loop_file.root, self.deadline)
     }
 
     fn cache_path(&self) -> PathBuf {

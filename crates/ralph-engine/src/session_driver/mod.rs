@@ -2,6 +2,7 @@
 //! may stop. `ralph_core::session_loop` decides; this module parses the events, stores the loops and runs the checks.
 mod apply_event;
 mod check_cache_file;
+mod file_stamps;
 mod hook_input;
 mod hook_response;
 mod loop_checks;

@@ -8,6 +8,7 @@ use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use ralph_core::policy::BaselineMode;
 use ralph_core::protected::ProtectedBase;
+use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::role_duty::RoleDuty;
 use ralph_core::seal::{Seal, SealingResult, describe_changes_by_checks, seal_evidence, seal_evidence_after_check};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -126,11 +127,22 @@ impl SealedClaim {
             Some((seal, sealer)) => CheckContext { seal_monitor: SealMonitor::new(sealer, seal, None), ..context },
             None => context,
         };
-        with_cached_results(context, &self.acceptance, &self.criteria, control).await
+        if !may_reuse_results(&self.acceptance, &self.criteria) {
+            return context;
+        }
+        let root = context.environment.root.clone();
+        let snapshot = control.run_blocking(move || git::take_snapshot(&root)).await.ok().and_then(Result::ok);
+        with_cached_results(context, snapshot.as_ref(), control).await
     }
 
-    /// Checks that the work is committed, if that is required, and verifies the criteria.
-    pub async fn verify_claim(self, context: CheckContext, control: &mut VerificationControl) -> Evidence {
+    /// Checks that the work is committed, if that is required, and verifies the criteria. `snapshot` is the state of the
+    /// work tree, if it could be read.
+    pub async fn verify_claim(
+        self,
+        context: CheckContext,
+        snapshot: Option<&WorkTreeSnapshot>,
+        control: &mut VerificationControl,
+    ) -> Evidence {
         let Some((seal, sealer)) = self.sealed else {
             return criteria::verify_criteria(&context, &self.criteria, control).await;
         };
@@ -160,7 +172,8 @@ impl SealedClaim {
             CheckIsolation::Workspace => {
                 let seal_monitor = SealMonitor::new(sealer, seal, None);
                 let context = CheckContext { seal_monitor, ..context };
-                let context = with_cached_results(context, &self.acceptance, &self.criteria, control).await;
+                let reusable = snapshot.filter(|_| may_reuse_results(&self.acceptance, &self.criteria));
+                let context = with_cached_results(context, reusable, control).await;
                 let evidence = verify_sealed_criteria(&context, &self.criteria, control).await;
                 if evidence.verdict() != Verdict::Accepted && evidence.has_cached_results() {
                     context.cache.clear();
@@ -216,20 +229,22 @@ fn single_evidence(check: Box<CheckEvidence>) -> Evidence {
     Evidence { checks: vec![*check] }
 }
 
-/// Enables the cache for the current files. With a single check there is nothing to reuse: once it accepts, the run
-/// ends.
+/// Returns whether results of checks may be reused. With a single check there is nothing to reuse: once it accepts, the
+/// run ends.
+fn may_reuse_results(acceptance: &AcceptancePolicy, criteria: &[Criterion]) -> bool {
+    !acceptance.is_always_fresh && external_checks(criteria).len() >= 2
+}
+
+/// Enables the cache for the files of a snapshot.
 async fn with_cached_results(
     context: CheckContext,
-    acceptance: &AcceptancePolicy,
-    criteria: &[Criterion],
+    snapshot: Option<&WorkTreeSnapshot>,
     control: &mut VerificationControl,
 ) -> CheckContext {
-    if acceptance.is_always_fresh || external_checks(criteria).len() < 2 {
-        return context;
-    }
+    let Some(snapshot) = snapshot.cloned() else { return context };
     let root = context.environment.root.clone();
-    let hashed = control.run_blocking(move || git::complete_tree_hash(&root)).await;
-    let tree = hashed.ok().and_then(Result::ok).flatten();
+    let complete = control.run_blocking(move || git::complete_tree(&root, &snapshot)).await;
+    let tree = complete.ok().and_then(Result::ok).flatten();
     CheckContext { cache: context.cache.for_tree(tree), ..context }
 }
 

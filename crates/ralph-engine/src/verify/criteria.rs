@@ -13,7 +13,7 @@ use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition, external, plugin, semantic};
 
 /// Verifies criteria one after the other and stops at the first that does not accept: its reason is the reason of the
-/// verdict.
+/// verdict. Reused results can reject a claim early, but never accept it.
 pub(super) async fn verify_criteria(
     context: &CheckContext,
     criteria: &[Criterion],
@@ -25,6 +25,33 @@ pub(super) async fn verify_criteria(
         if evidence.verdict() != Verdict::Accepted {
             break;
         }
+    }
+    repeat_cached_criteria(context, criteria, evidence, control).await
+}
+
+/// Runs the criteria again whose results were reused, if the claim would be accepted: ignored files are not part of the
+/// cache key, so every check must have passed for the present files.
+async fn repeat_cached_criteria(
+    context: &CheckContext,
+    criteria: &[Criterion],
+    mut evidence: Evidence,
+    control: &mut VerificationControl,
+) -> Evidence {
+    for (number, criterion) in criteria.iter().enumerate() {
+        if evidence.verdict() != Verdict::Accepted {
+            break;
+        }
+        if !evidence.checks.get(number).is_some_and(CheckEvidence::is_cached) {
+            continue;
+        }
+        context.cache.clear();
+        let earlier_evidence = evidence.checks.get(..number).unwrap_or_default();
+        let position = CheckPosition { label: (number + 1).to_string(), earlier_evidence };
+        let repeated = verify_with_retries(context, criterion, &position, control).await;
+        if let Some(check) = evidence.checks.get_mut(number) {
+            *check = repeated;
+        }
+        evidence = append_broken_seal(context, evidence);
     }
     evidence
 }
@@ -40,6 +67,10 @@ pub async fn verify_next_criterion(
     let position = CheckPosition { label, earlier_evidence: &evidence.checks };
     let checked = verify_with_retries(context, criterion, &position, control).await;
     evidence.checks.push(checked);
+    append_broken_seal(context, evidence)
+}
+
+fn append_broken_seal(context: &CheckContext, mut evidence: Evidence) -> Evidence {
     if let Some(broken) = context.seal_monitor.broken_evidence() {
         // Results since the seal was broken may come from changed programs.
         context.cache.clear();

@@ -124,11 +124,13 @@ fn a_checkout_of_a_ralph_that_was_killed_is_removed_by_the_next() {
     assert_eq!(rooms(&project), 0);
 }
 
-/// Two checks, of which the second passes once a file outside of the tree exists. Returns how often the first ran.
-fn runs_of_the_first(cache: &str) -> (usize, bool) {
+/// Runs an agent that claims three times, with two checks; the second passes at the third claim. Returns for each claim
+/// whether the result of the first check was reused, and how often that check ran.
+fn reuse_of_the_first(cache: &str) -> (Vec<bool>, usize) {
     let project = project();
     let agent = format!(
-        "cat > /dev/null; [ -e {seen} ] && touch {ok}; touch {seen}; echo '<promise>COMPLETE</promise>'",
+        "cat > /dev/null; [ -e {seen}2 ] && touch {ok}; [ -e {seen} ] && touch {seen}2; touch {seen}
+         echo '<promise>COMPLETE</promise>'",
         seen = project.outside("seen").display(),
         ok = project.outside("ok").display()
     );
@@ -136,17 +138,36 @@ fn runs_of_the_first(cache: &str) -> (usize, bool) {
     let second = format!("test -e {}", project.outside("ok").display());
     let call = project.run_shell(&agent).args(["--no-baseline", "--check", &first, "--check", &second]);
     let answer = call.env("RALPH_VERIFICATION_CACHE", cache).output().expect(0);
-    let checks = answer.events_named("verdict")[1]["checks"].clone();
-    assert_eq!(checks[1]["cached"], serde_json::Value::Null, "a failed check runs again");
-    let ran = fs::read_to_string(project.outside("ran")).unwrap().lines().count();
-    (ran, checks[0]["cached"] == true)
+    let verdicts = answer.events_named("verdict");
+    assert!(verdicts.iter().all(|verdict| verdict["checks"][1]["cached"].is_null()), "a failed check runs again");
+    let reused = verdicts.iter().map(|verdict| verdict["checks"][0]["cached"] == true).collect();
+    (reused, fs::read_to_string(project.outside("ran")).unwrap().lines().count())
 }
 
 // spec: V11
 #[test]
-fn a_check_that_accepted_the_same_files_is_not_run_again_and_is_marked() {
-    assert_eq!(runs_of_the_first("on"), (1, true));
-    assert_eq!(runs_of_the_first("off"), (2, false));
+fn a_check_that_accepted_the_same_files_is_not_run_again_for_a_rejection_and_is_marked() {
+    assert_eq!(reuse_of_the_first("on"), (vec![false, true, false], 2));
+    assert_eq!(reuse_of_the_first("off"), (vec![false, false, false], 3));
+}
+
+// finding: N8
+// spec: V11
+#[test]
+fn a_reused_result_never_decides_an_acceptance() {
+    let unstage = "echo f >> .gitignore; git rm -q --cached f";
+    for (first, then, file) in [
+        (unstage, "echo evil > f", "f"),
+        (":", "echo f >> .gitignore; git rm -q --cached f; echo evil > f", "f"),
+        ("mkdir cache; echo good > cache/f", "echo evil > cache/f", "cache/f"),
+        ("mkdir node_modules; echo good > node_modules/f", "echo evil > node_modules/f", "node_modules/f"),
+    ] {
+        let checks = [format!("grep -q good {file}"), format!("grep -q evil {file}")];
+        let verdict = second_verdict((first, then), [&checks[0], &checks[1]]);
+        let check = &verdict["checks"][0];
+        assert_eq!((&check["verdict"], &check["cached"]), (&"rejected".into(), &serde_json::Value::Null), "{verdict}");
+        assert!(verdict["reason"].as_str().unwrap().contains("grep -q good"), "{verdict}");
+    }
 }
 
 /// Runs an agent that claims twice, before and after these commands. Returns the verdict of the second claim; the two checks never both

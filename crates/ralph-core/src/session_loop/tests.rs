@@ -421,7 +421,7 @@ fn the_checks_of_a_session_loop_decide_about_proof_and_contradictions() {
     assert_eq!(rules(&loop_with_checks(5)), (ProofRequirement::Checks, ContradictionRule::Warn));
 }
 
-// spec: H6, S4
+// spec: H6, S9
 #[test]
 fn with_a_nonce_only_the_promise_of_this_iteration_is_a_claim() {
     let policy = Policy { nonce: crate::policy::NonceUse::EachIteration, ..Policy::new(9) };

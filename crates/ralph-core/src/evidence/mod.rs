@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(evidence.judge_spend(), used(7));
     }
 
-    // spec: V6
+    // spec: V11, V12
     #[test]
     fn stored_evidence_leaves_out_what_is_usual_and_keeps_the_rest() {
         let plain = evidence_with_verdicts(&[Verdict::Accepted]).checks.remove(0);

@@ -140,4 +140,35 @@ mod tests {
         assert_eq!((evidence.verdict, evidence.proof_limit), (Verdict::Accepted, None));
         assert_eq!(protected_tests_evidence(&[], &[], ProtectedFinding::NothingLeft), None);
     }
+
+    // spec: V15
+    #[test]
+    fn the_reason_lists_ten_changes_and_the_output_all_of_them() {
+        let changes: Vec<String> = (0..12).map(|number| format!("test-{number} was changed")).collect();
+        let allowed = ["verify.sh was changed".to_string()];
+        let accepted = protected_tests_evidence(&changes, &allowed, ran_again(Verdict::Accepted, true)).unwrap();
+        assert!(
+            accepted.reason.contains("test-9 was changed, and 2 more; the checks also pass"),
+            "{}",
+            accepted.reason
+        );
+        let permitted = ". Changed by the work, as allow_changes permits: verify.sh was changed";
+        assert!(accepted.reason.ends_with(permitted), "{}", accepted.reason);
+        assert_eq!(accepted.tail, [changes.join("\n"), allowed.concat()].join("\n"));
+        let one = protected_tests_evidence(&changes[..1], &[], ProtectedFinding::Reported).unwrap();
+        assert_eq!(one.reason, "Changed by the work: test-0 was changed; these changes were only reported");
+    }
+
+    // spec: V15
+    #[test]
+    fn a_rejection_shows_the_output_of_the_check_and_names_no_allowed_change() {
+        let mut finding = ran_again(Verdict::Rejected, true);
+        if let ProtectedFinding::RanAgain { evidence, .. } = &mut finding {
+            evidence.checks[0].tail = "1 failed".to_string();
+        }
+        let changes = ["tests/a was changed".to_string()];
+        let rejected = protected_tests_evidence(&changes, &["verify.sh was changed".to_string()], finding).unwrap();
+        assert_eq!(rejected.tail, "tests/a was changed\nverify.sh was changed\n1 failed");
+        assert!(!rejected.reason.contains("allow_changes"), "{}", rejected.reason);
+    }
 }

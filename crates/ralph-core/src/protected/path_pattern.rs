@@ -65,6 +65,7 @@ mod tests {
             ("*_test.go", &["a_test.go", "p/_test.go"], &["a_test.gone", "test.go"]),
             ("/.github/workflows/**", &[".github/workflows/ci.yml"], &["x/.github/workflows/ci.yml"]),
             ("jest.config.*", &["jest.config.js", "a/jest.config.cjs"], &["jest.config"]),
+            ("/a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["a/b/c", "b", "x/a/b", "a/xb"]),
             ("*.Tests/**", &["App.Tests/A.cs"], &["App/A.cs"]),
         ] {
             assert!(matching.iter().all(|path| matches_pattern(pattern, path)), "{pattern}");

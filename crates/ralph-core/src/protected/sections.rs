@@ -110,7 +110,7 @@ impl SectionedText {
             text.push_str(&section.header);
             let is_first = !placed.contains(&section.name);
             if is_first {
-                let same = base.sections.iter().filter(|other| other.name == section.name && !other.is_deciding(keys));
+                let same = base.sections.iter().filter(|other| other.name == section.name);
                 let items = same.flat_map(|other| other.deciding_texts(keys));
                 items.for_each(|item| text.push_str(item));
                 placed.push(section.name.clone());
@@ -119,8 +119,8 @@ impl SectionedText {
             kept.for_each(|item| text.push_str(&item.text));
         }
         for section in &base.sections {
-            let is_missing = !section.is_deciding(keys) && !placed.contains(&section.name);
-            if section.is_deciding(keys) || is_missing && section.deciding_texts(keys).next().is_some() {
+            let is_missing = !placed.contains(&section.name) && section.deciding_texts(keys).next().is_some();
+            if section.is_deciding(keys) || is_missing {
                 text.push_str(&section.header);
                 section.deciding_texts(keys).for_each(|item| text.push_str(item));
             }
@@ -132,8 +132,7 @@ impl SectionedText {
 impl Section {
     /// Returns whether the whole section decides.
     fn is_deciding(&self, keys: &[DecidingKeys]) -> bool {
-        let covers = |deciding: &DecidingKeys| deciding.keys.is_empty() && deciding.covers(&self.name);
-        !self.name.is_empty() && keys.iter().any(covers)
+        keys.iter().any(|deciding| deciding.keys.is_empty() && deciding.covers(&self.name))
     }
 
     fn deciding_texts<'a>(&'a self, keys: &'a [DecidingKeys]) -> impl Iterator<Item = &'a str> {
@@ -244,16 +243,93 @@ mod tests {
 
     const KEYS: &[DecidingKeys] = &[DecidingKeys::all("tool.pytest")];
 
+    fn toml_items(text: &str, keys: &[DecidingKeys]) -> Vec<String> {
+        SectionedText::parse(text, SectionSyntax::Toml).deciding_items(keys)
+    }
+
     // spec: V15
     #[test]
     fn a_section_cannot_be_hidden_behind_a_value() {
-        let befores =
-            ["a = \"\\\" [\"", "a = '['", "a = [\n'x',\n]", "a = '''\n[x\n'''", "a = 1 # [", "a = [", "a = '''"];
-        for before in befores {
-            let text = [before, "\n[tool.pytest]\nb = 1\n"].concat();
-            assert!(!SectionedText::parse(&text, SectionSyntax::Toml).deciding_items(KEYS).is_empty(), "{before}");
+        let values = [
+            r#"a = "\" [""#,
+            r#"a = [""]"#,
+            r#"a = ["x"]"#,
+            r#"a = ["xy\\"]"#,
+            r#"a = ["x\""]"#,
+            "a = '['",
+            "a = [\n'x',\n]",
+            "a = { b = [1] }",
+            "a = '''\n[x\n'''",
+            "a = 1 # [",
+        ];
+        for value in values {
+            let text = [value, "\n[tool.pytest]\nb = 1\n"].concat();
+            assert_eq!(toml_items(&text, KEYS), ["[tool.pytest]", "tool.pytest: b = 1"], "{value}");
+        }
+        for open_value in ["a = [", "a = '''", "a = \"\"\""] {
+            let text = [open_value, "\n[tool.pytest]\nb = 1\n"].concat();
+            assert_eq!(toml_items(&text, KEYS), [text.as_str()], "{open_value}: everything decides");
         }
         let ini = SectionedText::parse("a = [\n[tool.pytest]\nb = 1\n", SectionSyntax::Ini);
         assert_eq!(ini.deciding_items(KEYS), ["[tool.pytest]", "tool.pytest: b = 1"]);
+    }
+
+    // spec: V15
+    #[test]
+    fn a_value_that_looks_like_a_section_is_not_one() {
+        let values =
+            ["a = [\n[\"tool.pytest\"]\n]", "a = '''\n[tool.pytest]\nb = 1\n'''", "a = \"\"\"\n[tool.pytest]\n\"\"\""];
+        for value in values {
+            assert_eq!(toml_items(&[value, "\nc = 1\n"].concat(), KEYS), [""; 0], "{value}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn names_are_compared_without_quotes_spaces_and_comments() {
+        let quoted = "[ tool . \"pytest\" ] # note\n'b' = 1\n";
+        assert_eq!(toml_items(quoted, KEYS), ["[ tool . \"pytest\" ] # note", "tool.pytest: 'b' = 1"]);
+        assert_eq!(toml_items("[[tool.pytest]]\nb = 1\n", KEYS), ["[[tool.pytest]]", "tool.pytest: b = 1"]);
+        assert_eq!(toml_items("[tool.pytest.ini]\nb = 1\n", KEYS), ["[tool.pytest.ini]", "tool.pytest.ini: b = 1"]);
+        assert_eq!(toml_items("[tool]\npytest = { b = 1 }\n", KEYS), ["tool: pytest = { b = 1 }"]);
+        assert_eq!(toml_items("tool.pytest.b = 1\n", KEYS), [": tool.pytest.b = 1"]);
+        let others =
+            ["[tool.pytester]\nb = 1\n", "[tool]\nb = 1\n", "[tool.pytest, x]\nb = 1\n", "# tool.pytest = 1\n"];
+        for other in others {
+            assert_eq!(toml_items(other, KEYS), [""; 0], "{other}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn an_indented_line_continues_the_value_of_a_deciding_key() {
+        let keys = [DecidingKeys::some("tool:pytest", &["addopts"])];
+        let text = "[tool:pytest]\naddopts =\n    -x\n    -p plugin(a=1)\nname = 1\n    more\n  addopts = 2\n";
+        let parsed = SectionedText::parse(text, SectionSyntax::Ini);
+        let expected = ["tool:pytest: addopts =\n    -x\n    -p plugin(a=1)", "tool:pytest: addopts = 2"];
+        assert_eq!(parsed.deciding_items(&keys), expected);
+    }
+
+    // spec: V15
+    #[test]
+    fn the_deciding_items_of_another_file_replace_those_of_the_text() {
+        let keys = [
+            DecidingKeys::all("tool.pytest"),
+            DecidingKeys::some("lib", &["test"]),
+            DecidingKeys::some("bench", &["test"]),
+            DecidingKeys::some("bin", &["test"]),
+        ];
+        let parse = |text: &str| SectionedText::parse(text, SectionSyntax::Toml);
+        let work = parse(
+            "x = 1\n[package]\nname = 'a'\n[lib]\ntest = false\npath = 'p'\n[tool.pytest]\nb = 2\n\
+             [[bin]]\nname = 'b'\n[[bin]]\nname = 'c'\n",
+        );
+        let base = parse(
+            "[package]\nname = 'old'\n[lib]\ntest = true\npath = 'old'\n[bench]\ntest = true\nname = 'q'\n\
+             [unrelated]\nd = 1\n[[bin]]\ntest = false\n[tool.pytest]\nb = 1\n",
+        );
+        let expected = "x = 1\n[package]\nname = 'a'\n[lib]\ntest = true\npath = 'p'\n[[bin]]\ntest = false\nname = 'b'\n\
+                        [[bin]]\nname = 'c'\n[bench]\ntest = true\n[tool.pytest]\nb = 1\n";
+        assert_eq!(work.with_deciding_items_of(&base, &keys), expected);
     }
 }

@@ -122,3 +122,18 @@ fn check_rounds_are_counted_for_each_claim_separately() {
         (state, _) = after_message(waiting, "I continue with the work.");
     }
 }
+
+// spec: H6
+#[test]
+fn the_rounds_of_a_rejected_claim_do_not_count_for_the_next_one() {
+    let wait =
+        |state, at| handle_session_event(state, SessionLoopEvent::StillChecking { done: 1, total: 1 }, &moment_at(at));
+    let (claimed, _) = after_message(loop_with_checks(9), "<promise>DONE</promise>");
+    let (waiting, _) = wait(claimed, 1);
+    let (claimed, _) = after_message(waiting, "<promise>DONE</promise>");
+    let (rejected, _) = handle_session_event(claimed, verified_event(Verdict::Rejected, "2 tests fail"), &moment_at(2));
+    let (claimed, _) = after_message(rejected, "<promise>DONE</promise>");
+    let (_, answer) = wait(claimed, 3);
+    assert!(continuation_prompt(&answer).contains("STILL CHECKING"), "{answer:?}");
+    assert_eq!(answer.notices[0].message, "Still checking: 1 of 1 checks have passed");
+}

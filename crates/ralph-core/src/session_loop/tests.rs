@@ -394,3 +394,49 @@ fn a_cancelled_loop_reports_the_iteration_at_which_it_stopped() {
     assert_eq!(SessionNotice::no_active_loop().title, "No Active Loop");
     assert_eq!(SessionNotice::no_active_loop().message, "No Ralph Loop is currently running");
 }
+
+// spec: H4
+#[test]
+fn a_loop_is_abandoned_a_day_after_its_time_limit() {
+    const DAY_MS: i64 = 86_400_000;
+    let policy = Policy { budget: Budget { max_duration_ms: Some(500), ..Budget::default() }, ..Policy::new(9) };
+    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
+    assert!(!state.is_abandoned(UnixMillis(DAY_MS + 500)));
+    assert!(state.is_abandoned(UnixMillis(DAY_MS + 501)));
+    assert!(!started_loop(9).is_abandoned(UnixMillis(i64::MAX)), "it has no time limit");
+    let (ended, _) = handle_session_event(state, SessionLoopEvent::Cancelled, &moment_at(1));
+    assert!(!ended.is_abandoned(UnixMillis(DAY_MS + 501)));
+}
+
+// spec: H6, S7
+#[test]
+fn the_checks_of_a_session_loop_decide_about_proof_and_contradictions() {
+    use crate::policy::{BaselineMode, ContextMode, ContradictionRule, ProofRequirement};
+    let rules = |state: &SessionLoop| {
+        let policy = &state.machine.policy;
+        assert_eq!((policy.baseline, policy.context), (BaselineMode::Skip, ContextMode::Continue));
+        (policy.proof, policy.contradictions)
+    };
+    assert_eq!(rules(&started_loop(5)), (ProofRequirement::ClaimAlone, ContradictionRule::Reject));
+    assert_eq!(rules(&loop_with_checks(5)), (ProofRequirement::Checks, ContradictionRule::Warn));
+}
+
+// spec: H6, S9
+#[test]
+fn with_a_nonce_only_the_promise_of_this_iteration_is_a_claim() {
+    let policy = Policy { nonce: crate::policy::NonceUse::EachIteration, ..Policy::new(9) };
+    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
+    let prompt = state.first_prompt();
+    let tag_start = prompt.find("<promise id=").unwrap();
+    let tag = prompt[tag_start..].lines().next().unwrap();
+    assert_eq!(after_message(state.clone(), "<promise>DONE</promise>").0.current_iteration(), 2);
+    assert_eq!(loop_outcome(&after_message(state, tag).0), Some(Outcome::Completed), "{tag}");
+}
+
+// spec: H7
+#[test]
+fn a_notice_in_one_line_is_title_and_message() {
+    assert_eq!(SessionNotice::iteration_started(2, 5).to_line(), "Ralph Loop: Iteration 2/5");
+    let (_, answer) = after_message(started_loop(5), "<promise>DONE</promise>");
+    assert_eq!(answer.notices[0].to_line(), "Ralph Loop Complete! Task completed after 1 iteration(s)");
+}

@@ -398,3 +398,20 @@ fn guidance_before_the_start_is_in_the_first_prompt_and_uses_no_run_time() {
     let scene = scene.play_event(started_event());
     assert_eq!(scene.prompt_guidance().unwrap(), ["one"]);
 }
+
+// spec: L11
+#[test]
+fn a_cancel_while_the_run_stops_is_recorded_once_and_no_other_command_is() {
+    let stopping = [
+        LoopScenario::new(policy_with_checks(3)).play_event(started_event()).send_signal(StopSignal::Int),
+        working_run().send_signal(StopSignal::Int),
+        run_in_checks().send_signal(StopSignal::Int),
+    ];
+    for scene in stopping {
+        let scene = scene.send_guidance("hurry").send_pause(PauseTiming::Idle);
+        assert!(!scene.fact_names().contains(&"stop.requested"), "{:?}", scene.effects);
+        let scene = scene.send_cancel();
+        assert_eq!(scene.fact_names(), ["stop.requested"]);
+        assert_eq!(scene.send_cancel().fact_names(), Vec::<&str>::new());
+    }
+}

@@ -386,3 +386,61 @@ fn an_agent_being_stopped_for_retrying_can_be_interrupted_and_is_restarted_after
     });
     assert_eq!(status, Some(IterationStatus::Interrupted));
 }
+
+fn iteration_time_left(scene: &LoopScenario) -> Option<u64> {
+    scene.effects.iter().find_map(|effect| match effect {
+        Effect::StartTimer { timer: LoopTimer::Iteration { .. }, after_ms } => Some(*after_ms),
+        _ => None,
+    })
+}
+
+// spec: L7, L13
+#[test]
+fn the_timeout_of_an_iteration_starts_again_when_a_wait_is_resumed() {
+    let waits = || {
+        LoopScenario::start_run(single_agent_policy()).set_time(60_000).end_attempt(
+            1,
+            1,
+            rate_limited_report(Some(HOUR_MS)),
+        )
+    };
+    let scene = waits().set_time(HOUR_MS / 2).recover_run().set_time(HOUR_MS + 60_000).fire_timer(limit_timer(1, 2));
+    assert_eq!(iteration_time_left(&scene), Some(3_600_000));
+}
+
+// spec: L7, L13
+#[test]
+fn the_time_after_a_wait_that_ended_without_a_driver_counts_towards_the_timeout() {
+    let policy = Policy { max_retries: 1, ..single_agent_policy() };
+    let scene = LoopScenario::start_run(policy).end_attempt(1, 1, rate_limited_report(Some(HOUR_MS)));
+    let scene = scene.set_time(3 * HOUR_MS).recover_run();
+    assert_eq!(iteration_time_left(&scene), Some(3_600_000));
+    let scene = scene.set_time(3 * HOUR_MS + 600_000).end_attempt(1, 2, crash_report());
+    let scene = scene.set_time(3 * HOUR_MS + 601_000).fire_timer(LoopTimer::Retry { key: attempt_key(1, 3) });
+    assert_eq!(iteration_time_left(&scene), Some(3_600_000 - 601_000));
+}
+
+// spec: L5, L6
+#[test]
+fn the_failures_of_a_fallback_use_no_retry_of_the_next_agent() {
+    let with_one_retry = |agents: &[&str]| Policy { max_retries: 1, ..policy_with_agents(agents) };
+    let fallback_failed = |policy: Policy| {
+        LoopScenario::start_run(policy)
+            .end_attempt(1, 1, rate_limited_report(Some(HOUR_MS)))
+            .end_attempt(1, 2, crash_report())
+            .fire_timer(LoopTimer::Retry { key: attempt_key(1, 3) })
+            .end_attempt(1, 3, crash_report())
+    };
+    let waited =
+        fallback_failed(with_one_retry(&["claude", "codex"])).set_time(HOUR_MS + 60_000).fire_timer(limit_timer(1, 4));
+    assert_eq!(waited.start_details(), Some((WHOLE_PROMPT, None, 0)));
+    let switched = fallback_failed(with_one_retry(&["claude", "codex", "mine"]));
+    assert_eq!(switched.start_details(), Some((WHOLE_PROMPT, None, 2)));
+    for scene in [waited, switched] {
+        assert_eq!(scene.started_attempt(), Some(attempt_key(1, 4)));
+        let scene = scene.end_attempt(1, 4, crash_report());
+        assert_eq!(scene.run_outcome(), None, "its first failure is retried");
+        let scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 5) });
+        assert_eq!(scene.started_attempt(), Some(attempt_key(1, 5)));
+    }
+}

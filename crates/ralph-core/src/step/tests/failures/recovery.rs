@@ -2,7 +2,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use crate::attempt::AttemptEnding;
+use crate::attempt::{AttemptEnding, AttemptReport};
 use crate::effect::Effect;
 use crate::event::{AgentActivity, EventKind, LifecycleEvent, LoopTimer, StopSignal, WorkEvent};
 use crate::evidence::Verdict;
@@ -220,4 +220,45 @@ fn a_driver_fault_ends_the_run_with_its_message_and_exit_code_seventy() {
         assert!(scene.end_reason().contains("index out of range"));
         assert!(matches!(scene.current_phase(), LoopPhase::Finished { iterations: 1, .. }));
     }
+}
+
+// spec: L5, L13
+#[test]
+fn the_timeout_of_an_iteration_starts_again_when_a_retry_delay_is_resumed() {
+    let waiting = LoopScenario::start_run(Policy::new(3)).set_time(1_000_000).end_attempt(1, 1, crash_report());
+    let scene = waiting.set_time(9_000_000).recover_run().set_time(9_000_500);
+    let scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) });
+    let timer = LoopTimer::Iteration { key: attempt_key(1, 2) };
+    assert!(scene.has_effect(&Effect::StartTimer { timer, after_ms: 3_600_000 - 500 }), "{:?}", scene.effects);
+}
+
+// spec: L13
+#[test]
+fn the_duration_of_an_iteration_does_not_include_the_time_without_a_driver() {
+    let checking = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
+    let scene = checking.set_time(9_000_000).recover_run().set_time(9_000_700);
+    let scene = scene.deliver_verdict(1, 1, Verdict::Rejected);
+    let duration_ms = scene.recorded_facts().into_iter().find_map(|fact| match fact {
+        Fact::IterationEnded { duration_ms, .. } => Some(*duration_ms),
+        _ => None,
+    });
+    assert_eq!(duration_ms, Some(700));
+}
+
+// spec: L5
+#[test]
+fn a_failed_attempt_is_recorded_with_its_reason() {
+    let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, crash_report());
+    assert_eq!(recorded_attempt(&scene).1.failure.as_deref(), Some("the agent exited with code 1"));
+}
+
+// spec: L9, L13
+#[test]
+fn an_attempt_with_an_unknown_outcome_does_not_count_as_unchanged() {
+    let policy = Policy { stall_after: 1, ..Policy::new(3) };
+    let unchanged = || AttemptReport { has_moved: Some(false), ..quiet_report() };
+    let stalled = LoopScenario::start_run(policy.clone()).end_attempt(1, 1, unchanged());
+    assert_eq!(stalled.run_outcome(), Some(Outcome::Stalled));
+    let resumed = LoopScenario::start_run(policy).recover_run().end_attempt(1, 2, unchanged());
+    assert_eq!(resumed.run_outcome(), None);
 }

@@ -7,6 +7,7 @@ mod process_table;
 mod terminal;
 
 mod agents;
+mod cheating;
 mod config;
 mod control;
 mod limits;

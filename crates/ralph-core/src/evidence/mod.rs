@@ -122,6 +122,9 @@ pub struct CheckEvidence {
     /// Why this evidence limits the proof level of the claim to `checked`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof_limit: Option<String>,
+    /// The protected tests and deciding files that the work changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_tests: Vec<String>,
     /// The findings of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<JudgeReport>,
@@ -178,6 +181,7 @@ impl CheckEvidence {
             digest: None,
             unverified: false,
             proof_limit: None,
+            changed_tests: Vec::new(),
             judgement: None,
             spend: None,
             stages: Vec::new(),
@@ -250,11 +254,7 @@ impl Evidence {
         let verdict = self.verdict();
         match self.checks.iter().find(|check| check.verdict == verdict) {
             None => "there are no checks".to_string(),
-            Some(_) if verdict == Verdict::Accepted => match self.count_independent_checks() {
-                0 => "by the agent's claim alone".to_string(),
-                1 => "1 check passed".to_string(),
-                count => format!("{count} checks passed"),
-            },
+            Some(_) if verdict == Verdict::Accepted => self.describe_acceptance(),
             Some(check) => match check.method {
                 EvidenceKind::Seal | EvidenceKind::Commit | EvidenceKind::ProtectedTests => {
                     format!("{}: {}", check.command, check.reason)
@@ -268,6 +268,17 @@ impl Evidence {
                 }
             },
         }
+    }
+
+    fn describe_acceptance(&self) -> String {
+        let passed = match self.count_independent_checks() {
+            0 => "by the agent's claim alone".to_string(),
+            1 => "1 check passed".to_string(),
+            count => format!("{count} checks passed"),
+        };
+        let changed: Vec<&str> =
+            self.checks.iter().flat_map(|check| &check.changed_tests).map(String::as_str).collect();
+        if changed.is_empty() { passed } else { format!("{passed}; the work changed {}", changed.join(", ")) }
     }
 
     /// Returns whether the claim is rejected because the checks fail with the protected tests as before the work.

@@ -3,6 +3,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::{InlineTestChange, ProtectedChange};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 
 /// What was found about the protected tests of a claim that the checks accepted.
@@ -16,42 +17,82 @@ pub enum ProtectedFinding {
     NotEvaluated { reason: String },
     /// The files before the work cannot be read any more.
     BaseMissing { reason: String },
-    /// All changes are allowed.
+    /// The files before the work were never recorded.
+    NoBase,
+    /// Protected files were changed while the checks ran, by code that the checks started.
+    ChangedByChecks { paths: Vec<String> },
+    /// Nothing changed, or all changes are allowed.
     NothingLeft,
 }
 
-/// How many changes a reason lists. The output of the evidence contains all of them.
+/// The protected tests of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedReport {
+    pub changes: Vec<ProtectedChange>,
+    /// Changes that the user allows.
+    pub allowed: Vec<ProtectedChange>,
+    /// Changed source files with inline tests.
+    pub inline: Vec<InlineTestChange>,
+    pub finding: ProtectedFinding,
+}
+
+/// How many changes the reason of a rejection lists. Its output contains all of them.
 const MAX_LISTED_CHANGES: usize = 10;
 
 const SUBJECT: &str = "protected tests";
 
-/// Returns the evidence for changes of protected files, each as a sentence; `None` if there are none.
+const NO_BASE: &str = "the files before the work were not recorded, so changed tests cannot be found";
+
+/// Returns the evidence about protected tests; `None` if there is nothing to say.
 #[must_use]
-pub fn protected_tests_evidence(
-    changes: &[String],
-    allowed: &[String],
-    finding: ProtectedFinding,
-) -> Option<CheckEvidence> {
-    if changes.is_empty() && allowed.is_empty() {
+pub fn protected_tests_evidence(report: ProtectedReport) -> Option<CheckEvidence> {
+    let ProtectedReport { changes, allowed, inline, finding } = report;
+    let is_silent = changes.is_empty() && allowed.is_empty() && inline.is_empty();
+    let says_nothing = matches!(finding, ProtectedFinding::NothingLeft | ProtectedFinding::Reported);
+    if is_silent && says_nothing {
         return None;
     }
-    let listed = list_changes(changes);
+    let sentences = describe_all(&changes);
+    let mut evidence = judge_finding(&sentences, finding);
+    let allowed_sentences = describe_all(&allowed);
+    if evidence.verdict == Verdict::Accepted {
+        if !allowed.is_empty() {
+            let listed = allowed_sentences.join(", ");
+            add_sentence(&mut evidence, &format!("Changed by the work, as allow_changes permits: {listed}"));
+        }
+        add_inline_tests(&mut evidence, &inline);
+    }
+    let lines: Vec<&str> = sentences.iter().chain(&allowed_sentences).map(String::as_str).collect();
+    let tail = [lines.join("\n"), evidence.tail.clone()];
+    let tail: Vec<String> = tail.into_iter().filter(|part| !part.is_empty()).collect();
+    let changed_tests = changes.into_iter().chain(allowed).map(|change| change.path).collect();
+    Some(CheckEvidence { tail: tail.join("\n"), changed_tests, ..evidence })
+}
+
+/// Returns the evidence of a finding about these changes.
+fn judge_finding(changes: &[String], finding: ProtectedFinding) -> CheckEvidence {
+    let listed = changes.join(", ");
     let accept = |reason: String, proof_limit: Option<String>| CheckEvidence {
         proof_limit,
-        ..CheckEvidence::without_output(EvidenceKind::ProtectedTests, SUBJECT.into(), Verdict::Accepted, reason)
+        ..evidence_with(Verdict::Accepted, reason)
     };
     let limited = |reason: String| accept(format!("Changed by the work: {listed}; {reason}"), Some(reason));
-    let mut evidence = match finding {
+    match finding {
         ProtectedFinding::NothingLeft => accept(String::new(), None),
+        ProtectedFinding::NoBase => accept(NO_BASE.to_string(), Some(NO_BASE.to_string())),
         ProtectedFinding::Reported => limited("these changes were only reported".to_string()),
         ProtectedFinding::NotEvaluated { reason } => {
             limited(format!("the checks could not run with these files as before the work: {reason}"))
         }
-        ProtectedFinding::BaseMissing { reason } => CheckEvidence::without_output(
-            EvidenceKind::ProtectedTests,
-            SUBJECT.into(),
-            Verdict::CouldNotEvaluate,
-            format!("the files from before the work cannot be read: {reason}"),
+        ProtectedFinding::BaseMissing { reason } => {
+            evidence_with(Verdict::CouldNotEvaluate, format!("the files from before the work cannot be read: {reason}"))
+        }
+        ProtectedFinding::ChangedByChecks { paths } => evidence_with(
+            Verdict::Rejected,
+            format!(
+                "code of the work changed protected files while the checks ran: {}; remove the code that does this",
+                list_some(&paths)
+            ),
         ),
         ProtectedFinding::RanAgain { evidence, base_has_tests } => {
             let deciding = evidence.verdict_reason();
@@ -60,7 +101,7 @@ pub fn protected_tests_evidence(
                     format!("Changed by the work: {listed}; the checks also pass with these files as before the work"),
                     None,
                 ),
-                (Verdict::Rejected, true) => reject(&listed, &deciding, evidence.deciding_output_tail()),
+                (Verdict::Rejected, true) => reject(&list_some(changes), &deciding, evidence.deciding_output_tail()),
                 (Verdict::Rejected, false) => {
                     limited("there were no tests before the work to compare with".to_string())
                 }
@@ -69,15 +110,32 @@ pub fn protected_tests_evidence(
                 )),
             }
         }
-    };
-    if !allowed.is_empty() && evidence.verdict == Verdict::Accepted {
-        let sentence = format!("Changed by the work, as allow_changes permits: {}", list_changes(allowed));
-        evidence.reason =
-            if evidence.reason.is_empty() { sentence } else { format!("{}. {sentence}", evidence.reason) };
     }
-    let all: Vec<&str> = changes.iter().chain(allowed).map(String::as_str).collect();
-    let tail = if evidence.tail.is_empty() { all.join("\n") } else { format!("{}\n{}", all.join("\n"), evidence.tail) };
-    Some(CheckEvidence { tail, ..evidence })
+}
+
+/// Says which inline tests are not protected. If existing ones were changed, the claim is not proven.
+fn add_inline_tests(evidence: &mut CheckEvidence, inline: &[InlineTestChange]) {
+    if inline.is_empty() {
+        return;
+    }
+    let all: Vec<String> = inline.iter().map(InlineTestChange::describe).collect();
+    add_sentence(evidence, &format!("Not protected: {}", all.join(", ")));
+    let changed = inline.iter().find(|change| change.are_tests_changed);
+    let limit = changed.map(|change| format!("{}, which are not protected", change.describe()));
+    evidence.proof_limit = evidence.proof_limit.take().or(limit);
+}
+
+fn add_sentence(evidence: &mut CheckEvidence, sentence: &str) {
+    let reason = core::mem::take(&mut evidence.reason);
+    evidence.reason = if reason.is_empty() { sentence.to_string() } else { format!("{reason}. {sentence}") };
+}
+
+fn describe_all(changes: &[ProtectedChange]) -> Vec<String> {
+    changes.iter().map(ProtectedChange::describe).collect()
+}
+
+fn evidence_with(verdict: Verdict, reason: String) -> CheckEvidence {
+    CheckEvidence::without_output(EvidenceKind::ProtectedTests, SUBJECT.into(), verdict, reason)
 }
 
 fn reject(listed: &str, deciding: &str, tail: &str) -> CheckEvidence {
@@ -85,13 +143,10 @@ fn reject(listed: &str, deciding: &str, tail: &str) -> CheckEvidence {
         "the work changed protected tests or files that decide what tests run: {listed}; with these files as before the \
          work the checks fail: {deciding}; undo these changes and make the original tests pass"
     );
-    CheckEvidence {
-        tail: tail.into(),
-        ..CheckEvidence::without_output(EvidenceKind::ProtectedTests, SUBJECT.into(), Verdict::Rejected, reason)
-    }
+    CheckEvidence { tail: tail.into(), ..evidence_with(Verdict::Rejected, reason) }
 }
 
-fn list_changes(changes: &[String]) -> String {
+fn list_some(changes: &[String]) -> String {
     let first: Vec<&str> = changes.iter().take(MAX_LISTED_CHANGES).map(String::as_str).collect();
     match changes.len().saturating_sub(MAX_LISTED_CHANGES) {
         0 => first.join(", "),
@@ -102,6 +157,7 @@ fn list_changes(changes: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protected::{FileChange, ProtectedKind};
 
     fn ran_again(verdict: Verdict, base_has_tests: bool) -> ProtectedFinding {
         let check =
@@ -109,13 +165,22 @@ mod tests {
         ProtectedFinding::RanAgain { evidence: Evidence { checks: [check].into() }, base_has_tests }
     }
 
+    fn change(path: &str) -> ProtectedChange {
+        ProtectedChange::new(path.into(), FileChange::Modified, ProtectedKind::Deciding)
+    }
+
+    fn report(changes: &[&str], finding: ProtectedFinding) -> ProtectedReport {
+        let changes = changes.iter().map(|path| change(path)).collect();
+        ProtectedReport { changes, allowed: Vec::new(), inline: Vec::new(), finding }
+    }
+
     // spec: V15
     #[test]
     fn the_second_run_decides_about_changed_tests() {
         use Verdict::{Accepted, CouldNotEvaluate, Rejected};
-        let changes = ["Makefile was changed".to_string()];
         let judge = |finding| {
-            let evidence = protected_tests_evidence(&changes, &[], finding).unwrap();
+            let evidence = protected_tests_evidence(report(&["Makefile"], finding)).unwrap();
+            assert_eq!(evidence.changed_tests, ["Makefile"]);
             (evidence.verdict, evidence.proof_limit.is_some())
         };
         assert_eq!(judge(ran_again(Accepted, true)), (Accepted, false));
@@ -125,7 +190,9 @@ mod tests {
         assert_eq!(judge(ProtectedFinding::Reported), (Accepted, true));
         assert_eq!(judge(ProtectedFinding::NotEvaluated { reason: "x".into() }), (Accepted, true));
         assert_eq!(judge(ProtectedFinding::BaseMissing { reason: "x".into() }), (CouldNotEvaluate, false));
-        let rejected = protected_tests_evidence(&changes, &[], ran_again(Rejected, true)).unwrap();
+        let touched = ProtectedFinding::ChangedByChecks { paths: ["tests/a".into()].into() };
+        assert_eq!(judge(touched), (Rejected, false));
+        let rejected = protected_tests_evidence(report(&["Makefile"], ran_again(Rejected, true))).unwrap();
         assert!(
             rejected.reason.contains("Makefile was changed") && rejected.reason.contains("`make test`: exit code 2")
         );
@@ -134,29 +201,53 @@ mod tests {
     // spec: V15
     #[test]
     fn allowed_changes_are_named() {
-        let changed = ["tests/a was changed".to_string()];
-        let evidence = protected_tests_evidence(&[], &changed, ProtectedFinding::NothingLeft).unwrap();
+        let nothing = report(&[], ProtectedFinding::NothingLeft);
+        let allowed = [change("tests/a")].into();
+        let evidence = protected_tests_evidence(ProtectedReport { allowed, ..nothing.clone() }).unwrap();
         assert_eq!(evidence.reason, "Changed by the work, as allow_changes permits: tests/a was changed");
-        assert_eq!((evidence.verdict, evidence.proof_limit), (Verdict::Accepted, None));
-        assert_eq!(protected_tests_evidence(&[], &[], ProtectedFinding::NothingLeft), None);
+        assert_eq!(evidence.changed_tests, ["tests/a"]);
+        assert_eq!(protected_tests_evidence(nothing), None);
     }
 
     // spec: V15
     #[test]
-    fn the_reason_lists_ten_changes_and_the_output_all_of_them() {
-        let changes: Vec<String> = (0..12).map(|number| format!("test-{number} was changed")).collect();
-        let allowed = ["verify.sh was changed".to_string()];
-        let accepted = protected_tests_evidence(&changes, &allowed, ran_again(Verdict::Accepted, true)).unwrap();
-        assert!(
-            accepted.reason.contains("test-9 was changed, and 2 more; the checks also pass"),
-            "{}",
-            accepted.reason
-        );
+    fn every_changed_test_of_an_accepted_claim_is_named() {
+        let paths: Vec<String> = (0..100).map(|number| format!("tests/{number}.rs")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let evidence = protected_tests_evidence(report(&paths, ran_again(Verdict::Accepted, true))).unwrap();
+        assert!(paths.iter().all(|path| evidence.reason.contains(path)));
+        let rejected = protected_tests_evidence(report(&paths, ran_again(Verdict::Rejected, true))).unwrap();
+        assert!(rejected.reason.contains("and 90 more") && rejected.tail.contains("tests/99.rs was changed"));
+    }
+
+    // spec: V15
+    #[test]
+    fn a_missing_base_and_changed_inline_tests_limit_the_proof() {
+        let evidence = protected_tests_evidence(report(&[], ProtectedFinding::NoBase)).unwrap();
+        assert_eq!((evidence.verdict, evidence.proof_limit.as_deref()), (Verdict::Accepted, Some(NO_BASE)));
+        let with_inline = |are_tests_changed| {
+            let inline = [InlineTestChange { path: "src/a.rs".into(), are_tests_changed }].into();
+            let nothing = report(&[], ProtectedFinding::NothingLeft);
+            protected_tests_evidence(ProtectedReport { inline, ..nothing }).unwrap()
+        };
+        let unchanged = with_inline(false);
+        assert_eq!(unchanged.reason, "Not protected: src/a.rs has inline tests");
+        assert_eq!(unchanged.proof_limit, None);
+        let limit = "the work changed inline tests in src/a.rs, which are not protected";
+        assert_eq!(with_inline(true).proof_limit.as_deref(), Some(limit));
+    }
+
+    // spec: V15
+    #[test]
+    fn the_reason_and_the_output_of_an_accepted_claim_name_the_allowed_changes_last() {
+        let changed = report(&["tests/a", "tests/b"], ran_again(Verdict::Accepted, true));
+        let allowed = [change("verify.sh")].into();
+        let accepted = protected_tests_evidence(ProtectedReport { allowed, ..changed }).unwrap();
         let permitted = ". Changed by the work, as allow_changes permits: verify.sh was changed";
         assert!(accepted.reason.ends_with(permitted), "{}", accepted.reason);
-        assert_eq!(accepted.tail, [changes.join("\n"), allowed.concat()].join("\n"));
-        let one = protected_tests_evidence(&changes[..1], &[], ProtectedFinding::Reported).unwrap();
-        assert_eq!(one.reason, "Changed by the work: test-0 was changed; these changes were only reported");
+        assert_eq!(accepted.tail, "tests/a was changed\ntests/b was changed\nverify.sh was changed");
+        let one = protected_tests_evidence(report(&["tests/a"], ProtectedFinding::Reported)).unwrap();
+        assert_eq!(one.reason, "Changed by the work: tests/a was changed; these changes were only reported");
     }
 
     // spec: V15
@@ -166,8 +257,9 @@ mod tests {
         if let ProtectedFinding::RanAgain { evidence, .. } = &mut finding {
             evidence.checks[0].tail = "1 failed".to_string();
         }
-        let changes = ["tests/a was changed".to_string()];
-        let rejected = protected_tests_evidence(&changes, &["verify.sh was changed".to_string()], finding).unwrap();
+        let allowed = [change("verify.sh")].into();
+        let rejected = ProtectedReport { allowed, ..report(&["tests/a"], finding) };
+        let rejected = protected_tests_evidence(rejected).unwrap();
         assert_eq!(rejected.tail, "tests/a was changed\nverify.sh was changed\n1 failed");
         assert!(!rejected.reason.contains("allow_changes"), "{}", rejected.reason);
     }

@@ -141,6 +141,17 @@ impl ManifestKind {
         }
     }
 
+    /// Returns whether the parts of a manifest can be separated. An empty text is a file that does not exist.
+    #[must_use]
+    pub fn can_parse(self, text: &str) -> bool {
+        match self {
+            Self::PackageJson => text.trim().is_empty() || parse_object(text).is_some(),
+            Self::Cargo | Self::Pyproject => SectionedText::parse(text, SectionSyntax::Toml).is_readable(),
+            Self::SetupCfg => SectionedText::parse(text, SectionSyntax::Ini).is_readable(),
+            Self::Pom | Self::Gradle | Self::DotNetProject | Self::CMake | Self::Meson => true,
+        }
+    }
+
     /// Returns the deciding parts in a comparable form. A manifest that cannot be parsed decides as a whole.
     fn read_deciding_parts(self, text: &str) -> Vec<String> {
         let whole = || [text.to_string()].into();
@@ -270,6 +281,8 @@ mod tests {
             ),
             (Cargo, "[workspace]\nmembers = [\n \"a\",\n \"b\",\n]\n", "[workspace]\nmembers = [\n \"a\",\n]\n", true),
             (Cargo, "[lib]\nname = \"a\"\n", "[lib]\nname = \"b\"\n", false),
+            (Cargo, "[lib]\nname = \"a\"\n", "[lib]\nname = \"a\"\n\"te\\u0073t\" = false\n", true),
+            (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[\"l\\u0069b\"]\ntest = false\n", true),
             (Pyproject, "[project]\nname='a'\n", "[project]\nname='a'\ndependencies=['x']\n", false),
             (Pyproject, "[project]\n", "[project]\n[tool.pytest.ini_options]\naddopts='-k no'\n", true),
             (Pyproject, "[project]\n", "[project]\n[tool]\npytest.ini_options.addopts='-k no'\n", true),

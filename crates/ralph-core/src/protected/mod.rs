@@ -1,6 +1,7 @@
 //! Protected tests: which files of a work tree are tests or decide what a test command runs, and what a change of them
 //! means for a claim.
 mod evidence;
+mod inline_tests;
 mod manifest;
 mod path_pattern;
 mod sections;
@@ -12,7 +13,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use evidence::{ProtectedFinding, protected_tests_evidence};
+pub use evidence::{ProtectedFinding, ProtectedReport, protected_tests_evidence};
+pub use inline_tests::{InlineTestChange, find_inline_test_change, may_have_inline_tests};
 pub use manifest::ManifestKind;
 pub use path_pattern::matches_pattern;
 pub use tables::{ECOSYSTEMS, Ecosystem};
@@ -69,9 +71,16 @@ pub struct ProtectedChange {
     pub path: String,
     pub change: FileChange,
     pub kind: ProtectedKind,
+    /// Whether it is a manifest that cannot be parsed, so that any change of it counts.
+    pub is_unparsed: bool,
 }
 
 impl ProtectedChange {
+    #[must_use]
+    pub fn new(path: String, change: FileChange, kind: ProtectedKind) -> Self {
+        Self { path, change, kind, is_unparsed: false }
+    }
+
     /// Returns the change as a sentence without a period.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -81,6 +90,9 @@ impl ProtectedChange {
             FileChange::Modified => "changed",
         };
         match self.kind {
+            ProtectedKind::Manifest(_) if self.is_unparsed => {
+                format!("{} was {change} and counts as a whole because it cannot be parsed", self.path)
+            }
             ProtectedKind::Manifest(_) => format!("{} was {change} in parts that decide what tests run", self.path),
             ProtectedKind::Test | ProtectedKind::Deciding => format!("{} was {change}", self.path),
         }
@@ -110,18 +122,30 @@ pub fn find_protected_change(
     read_contents: impl FnOnce() -> Option<ManifestContents>,
 ) -> Option<ProtectedChange> {
     let kind = classify_path(path)?;
-    let counts = match (kind, change) {
-        (ProtectedKind::Test, FileChange::Added) => false,
-        (ProtectedKind::Test, FileChange::Removed | FileChange::Modified) | (ProtectedKind::Deciding, _) => true,
-        // A manifest that cannot be read counts as a whole.
-        (ProtectedKind::Manifest(manifest), FileChange::Added) => {
-            read_contents().is_none_or(|contents| manifest.decides_when_added(&contents.claimed))
+    let found = ProtectedChange::new(path.into(), change, kind);
+    match (kind, change) {
+        (ProtectedKind::Test, FileChange::Added) => None,
+        (ProtectedKind::Test, FileChange::Removed | FileChange::Modified) | (ProtectedKind::Deciding, _) => Some(found),
+        (ProtectedKind::Manifest(manifest), change) => {
+            // A manifest that cannot be read counts as a whole.
+            let Some(ManifestContents { base, claimed }) = read_contents() else {
+                return Some(ProtectedChange { is_unparsed: true, ..found });
+            };
+            let counts = match change {
+                FileChange::Added => manifest.decides_when_added(&claimed),
+                FileChange::Removed | FileChange::Modified => manifest.deciding_parts_differ(&base, &claimed),
+            };
+            let is_unparsed = !manifest.can_parse(&base) || !manifest.can_parse(&claimed);
+            counts.then_some(ProtectedChange { is_unparsed, ..found })
         }
-        (ProtectedKind::Manifest(manifest), FileChange::Removed | FileChange::Modified) => {
-            read_contents().is_none_or(|contents| manifest.deciding_parts_differ(&contents.base, &contents.claimed))
-        }
-    };
-    counts.then(|| ProtectedChange { path: path.into(), change, kind })
+    }
+}
+
+/// Returns the names of files that decide what a test command runs, as far as they are fixed, relative to a folder in which
+/// a command runs.
+pub fn fixed_deciding_names() -> impl Iterator<Item = &'static str> {
+    let patterns = ECOSYSTEMS.iter().flat_map(|ecosystem| ecosystem.deciding);
+    patterns.map(|pattern| pattern.trim_start_matches('/')).filter(|pattern| !pattern.contains('*'))
 }
 
 /// The contents of a manifest before and after the work; empty if it does not exist.
@@ -230,6 +254,10 @@ mod tests {
         };
         assert!(!manifest("[dependencies]\n", "[dependencies]\na = \"1\"\n"));
         assert!(manifest("[lib]\n", "[lib]\ntest = false\n"));
-        assert!(found("Cargo.toml", FileChange::Modified).is_some(), "an unreadable manifest counts");
+        let unparsed = "Cargo.toml was changed and counts as a whole because it cannot be parsed";
+        assert_eq!(found("Cargo.toml", FileChange::Modified).as_deref(), Some(unparsed), "it cannot be read");
+        let contents = ManifestContents { base: "{}".into(), claimed: "{".into() };
+        let broken = find_protected_change("package.json", FileChange::Modified, || Some(contents)).unwrap();
+        assert!(broken.describe().ends_with("counts as a whole because it cannot be parsed"));
     }
 }

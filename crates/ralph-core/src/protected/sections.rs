@@ -36,7 +36,7 @@ impl DecidingKeys {
 #[derive(Debug, Clone)]
 pub struct SectionedText {
     sections: Vec<Section>,
-    /// The whole text, if a value is still open at its end: then nothing can be separated.
+    /// The whole text, if a value is still open at its end or a key has an escape: then nothing can be separated.
     unreadable: Option<String>,
 }
 
@@ -86,7 +86,13 @@ impl SectionedText {
                 open.read_line(trimmed, syntax);
             }
         }
-        Self { sections, unreadable: open.is_open().then(|| text.to_string()) }
+        let has_escaped_name = syntax == SectionSyntax::Toml && sections.iter().any(Section::has_escaped_name);
+        Self { sections, unreadable: (open.is_open() || has_escaped_name).then(|| text.to_string()) }
+    }
+
+    /// Returns whether the parts can be separated.
+    pub fn is_readable(&self) -> bool {
+        self.unreadable.is_none()
     }
 
     /// Returns the deciding items, each with its section.
@@ -130,6 +136,15 @@ impl SectionedText {
 }
 
 impl Section {
+    /// Returns whether the header or a key is written with an escape, so that its name is unknown.
+    fn has_escaped_name(&self) -> bool {
+        let is_escaped = |item: &Item| {
+            let name = item.text.split_once('=').map_or("", |(name, _)| name).trim();
+            !name.starts_with('#') && name.contains('"') && name.contains('\\')
+        };
+        self.name.contains('\\') || self.items.iter().any(is_escaped)
+    }
+
     /// Returns whether the whole section decides.
     fn is_deciding(&self, keys: &[DecidingKeys]) -> bool {
         keys.iter().any(|deciding| deciding.keys.is_empty() && deciding.covers(&self.name))

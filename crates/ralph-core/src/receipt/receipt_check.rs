@@ -21,6 +21,9 @@ pub struct ReceiptCheck {
     pub cached: bool,
     /// Whether the check could not run and the claim alone was accepted.
     pub unverified: bool,
+    /// The protected tests and deciding files that the work changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_tests: Vec<String>,
     pub judgement: Option<JudgeReport>,
     pub stages: Vec<ReceiptCheck>,
 }
@@ -40,6 +43,7 @@ impl From<&CheckEvidence> for ReceiptCheck {
             tries: evidence.tries,
             cached: evidence.cached,
             unverified: evidence.unverified,
+            changed_tests: evidence.changed_tests.clone(),
             judgement: evidence.judgement.clone(),
             stages: evidence.stages.iter().map(Self::from).collect(),
         }

@@ -25,6 +25,7 @@ const RECORD_WORDS: &[&str] = &[
     "blind_verdicts",
     "cancelled",
     "cannot_run",
+    "changed_tests",
     "check_for",
     "claim_alone",
     "commit_for_task",

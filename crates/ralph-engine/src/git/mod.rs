@@ -7,6 +7,7 @@ mod ignored;
 mod isolated_git;
 mod linked_worktrees;
 mod merge;
+mod object_check;
 mod position;
 mod refs;
 mod sensitive_settings;
@@ -46,6 +47,7 @@ pub use linked_worktrees::{
     remove_worktree, repair_worktree, worktree_git_path,
 };
 pub use merge::{MergeResult, is_ancestor, merge_commits};
+pub use object_check::{find_forged_object, list_folder_objects};
 pub use position::read_position;
 pub use refs::{
     ExpectedRef, RefEntry, RefUpdate, current_branch, detach_head, list_refs, list_unmerged_refs, move_detached_head,
@@ -53,7 +55,9 @@ pub use refs::{
 };
 pub use sensitive_settings::read_sensitive_settings;
 pub use snapshot::{complete_tree, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
-pub use tree_edit::{TreeEntry, edit_tree, list_ignored_paths, list_tree_entries, read_tree_file, write_object};
+pub use tree_edit::{
+    TreeEntry, edit_tree, list_files, list_ignored_paths, list_tree_entries, read_tree_file, write_object,
+};
 pub use worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
 
 #[derive(Debug, thiserror::Error)]

@@ -73,6 +73,14 @@ pub fn list_ignored_paths(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
+/// Returns the files of a work tree that git does not ignore.
+pub fn list_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+    let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
+    let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -81,6 +81,9 @@ impl ClaimVerifier {
             };
             if let SealingResult::Done { seal } = &mut prepared.sealing {
                 seal.protected = protected_base(root, run, protection, seal.base.clone()).await;
+                if seal.protected.is_none() && protection != TestProtection::Off {
+                    seal.notes.push(NO_PROTECTED_BASE.to_owned());
+                }
             }
             prepared
         }
@@ -152,6 +155,8 @@ impl ClaimVerifier {
         }
     }
 }
+
+const NO_PROTECTED_BASE: &str = "tests are not protected, because the files before the work could not be recorded: the proof level is at most checked";
 
 /// Returns the protected files at the start of a run, with uncommitted files if a snapshot was taken.
 async fn protected_base(

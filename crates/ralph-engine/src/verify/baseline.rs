@@ -17,7 +17,9 @@ pub(super) async fn run_baseline(
     let mut trials = Vec::new();
     for (found, position) in external_checks(criteria).into_iter().zip(1_u32..) {
         let log = format!("{}.check-{position}.log", context.log_prefix);
+        let stamps = context.seal_monitor.read_stamps(control).await;
         let evidence = external::run_external_check(context, found.check, log, control).await;
+        context.seal_monitor.check_seal(stamps, control).await;
         let lack = baseline_problem(context, found.check, &evidence);
         let name = found.name.map(str::to_owned);
         let evidence = CheckEvidence { name, required: found.required, ..evidence };

@@ -1,26 +1,28 @@
 //! Verifies a claim: first that no sealed file has changed, then that the work is committed if that is required, then
 //! the criteria, in the work tree or in a clean checkout.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_core::baseline::BaselineTrial;
 use ralph_core::commit_requirement::{CommitPeriod, CommitRequirement, check_commit_requirement};
-use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
+use ralph_core::criterion::{Criterion, external_checks};
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use ralph_core::policy::BaselineMode;
-use ralph_core::protected::ProtectedBase;
+use ralph_core::protected::{ProtectedBase, TestProtection};
 use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::role_duty::RoleDuty;
-use ralph_core::seal::{Seal, SealingResult, describe_changes_by_checks, seal_evidence, seal_evidence_after_check};
+use ralph_core::seal::{Seal, SealingResult, describe_changes_by_checks, seal_evidence};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::acceptance::AcceptancePolicy;
 use super::baseline::run_baseline;
-use super::clean_checkout::{CleanCheckout, CleanCheckoutError, CleanCheckoutSpec};
+use super::checkout_setup::{could_not_evaluate, enter_clean_checkout, run_checkout_setup};
+use super::clean_checkout::CleanCheckoutSpec;
 use super::file_sealer::{FileSealer, SealError};
 use super::protected::{ProtectedTests, second_run_context};
-use super::seal_monitor::{SealedCheckout, seal_not_checked};
+use super::protected_watch::ProtectedWatch;
+use super::seal_monitor::seal_not_checked;
 use super::verification_control::VerificationControl;
-use super::{CheckContext, CheckEnvironment, SealMonitor, criteria, external};
+use super::{CheckContext, SealMonitor, criteria};
 use crate::git;
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_process::JobCommand;
@@ -62,10 +64,12 @@ impl ClaimRequirements {
                     return VerificationPreparation { sealing, baseline: Vec::new() };
                 };
                 let stamps = sealer.read_stamps(&before.files);
+                let (context, watch) = watch_protected_files(context, &acceptance, control).await;
                 let trials = run_baseline(&context, &criteria, control).await;
                 let (mut after, sealer) = seal_files(Ok(sealer), root, CheckIsolation::Workspace, note, control).await;
                 if let (SealingResult::Done { seal }, Some(sealer)) = (&mut after, sealer) {
                     seal.touched = stamps.changed_names(&sealer.read_stamps(&before.files));
+                    seal.touched.extend(watch.map(|watch| watch.touched_files()).unwrap_or_default());
                     seal.notes.extend(describe_changes_by_checks(&before.files, &seal.files));
                 }
                 VerificationPreparation { sealing: after, baseline: trials }
@@ -75,14 +79,19 @@ impl ClaimRequirements {
                 VerificationPreparation { sealing, baseline: Vec::new() }
             }
             (CheckIsolation::Clean, BaselineMode::Run) => {
-                let (sealing, sealer) = seal_files(sealer, root, CheckIsolation::Clean, note, control).await;
-                let (SealingResult::Done { seal }, Some(sealer)) = (&sealing, sealer) else {
+                let (mut sealing, sealer) = seal_files(sealer, root, CheckIsolation::Clean, note, control).await;
+                let (SealingResult::Done { seal }, Some(sealer)) = (&mut sealing, sealer) else {
                     return VerificationPreparation { sealing, baseline: Vec::new() };
                 };
                 let commit = seal.base.clone().unwrap_or_default();
                 let spec = CleanCheckoutSpec::new(&context.environment.root, commit, &acceptance, seal);
                 let baseline = match enter_clean_checkout(context, sealer, spec, &acceptance.setup, control).await {
-                    Ok((context, _checkout)) => run_baseline(&context, &criteria, control).await,
+                    Ok((context, _checkout)) => {
+                        let (context, watch) = watch_protected_files(context, &acceptance, control).await;
+                        let trials = run_baseline(&context, &criteria, control).await;
+                        seal.touched.extend(watch.map(|watch| watch.touched_files()).unwrap_or_default());
+                        trials
+                    }
                     Err(evidence) => {
                         vec![BaselineTrial {
                             evidence: *evidence,
@@ -160,17 +169,17 @@ impl SealedClaim {
             Ok(commit) => commit,
             Err(objection) => return single_evidence(objection),
         };
-        let protected = ProtectedTests::compare(
-            &self.acceptance,
-            protected_base(task_base, &seal),
-            &context.environment.root,
-            control,
-        );
-        let protected = protected.await;
+        let base = protected_base(task_base, &seal);
+        let root = context.environment.root.clone();
+        let protected = ProtectedTests::compare(&self.acceptance, base, &root, control).await;
+        let protected = protected.map(|protected| protected.with_seal(&sealer, &seal));
         let second = second_run_context(&context);
+        let watch_in = |root: &Path| protected.as_ref().map(|protected| protected.watch(root));
+        let mut watch = None;
         let evidence = match self.acceptance.isolation {
             CheckIsolation::Workspace => {
-                let seal_monitor = SealMonitor::new(sealer, seal, None);
+                watch = watch_in(&root);
+                let seal_monitor = SealMonitor::new(sealer, seal, None).watching(watch.clone());
                 let context = CheckContext { seal_monitor, ..context };
                 let reusable = snapshot.filter(|_| may_reuse_results(&self.acceptance, &self.criteria));
                 let context = with_cached_results(context, reusable, control).await;
@@ -183,16 +192,41 @@ impl SealedClaim {
             CheckIsolation::Clean => {
                 let spec = CleanCheckoutSpec::new(&context.environment.root, commit, &self.acceptance, &seal);
                 match enter_clean_checkout(context, sealer, spec, &self.acceptance.setup, control).await {
-                    Ok((context, _checkout)) => verify_sealed_criteria(&context, &self.criteria, control).await,
+                    Ok((context, _checkout)) => {
+                        watch = watch_in(&context.environment.root);
+                        let seal_monitor = context.seal_monitor.watching(watch.clone());
+                        let context = CheckContext { seal_monitor, ..context };
+                        verify_sealed_criteria(&context, &self.criteria, control).await
+                    }
                     Err(evidence) => single_evidence(evidence),
                 }
             }
         };
+        let touched = watch.map(|watch| watch.touched_files()).unwrap_or_default();
         match protected {
-            Some(protected) => protected.append_evidence(second, &self.criteria, evidence, control).await,
+            Some(protected) => {
+                let protected = protected.with_touched_files(touched);
+                protected.append_evidence(second, &self.criteria, evidence, control).await
+            }
             None => evidence,
         }
     }
+}
+
+/// Watches the protected files while the baseline runs: files that the checks touch before any work are not held against
+/// the work.
+async fn watch_protected_files(
+    context: CheckContext,
+    acceptance: &AcceptancePolicy,
+    control: &mut VerificationControl,
+) -> (CheckContext, Option<ProtectedWatch>) {
+    if acceptance.tests == TestProtection::Off {
+        return (context, None);
+    }
+    let root = context.environment.root.clone();
+    let watch = control.run_blocking(move || ProtectedWatch::of_folder(&root)).await.ok();
+    let seal_monitor = SealMonitor::default().watching(watch.clone());
+    (CheckContext { seal_monitor, ..context }, watch)
 }
 
 /// Returns the protected files before the work: a task has worked since the commit from which its work tree started.
@@ -336,109 +370,6 @@ fn required_commit(duty: RoleDuty) -> CommitRequirement {
         RoleDuty::None | RoleDuty::Approve | RoleDuty::Back => CommitRequirement::NotRequired,
     }
 }
-
-fn could_not_evaluate(kind: EvidenceKind, command: &str, reason: String) -> CheckEvidence {
-    CheckEvidence::without_output(kind, command.to_owned(), Verdict::CouldNotEvaluate, reason)
-}
-
-/// Creates a clean checkout, runs its setup commands as checks, and returns the context for checks in it.
-async fn enter_clean_checkout(
-    context: CheckContext,
-    sealer: FileSealer,
-    spec: CleanCheckoutSpec,
-    setup: &[String],
-    control: &mut VerificationControl,
-) -> Result<(CheckContext, CleanCheckout), Box<CheckEvidence>> {
-    let seal = spec.seal.clone();
-    let created = control.run_blocking(move || {
-        let checkout = CleanCheckout::create(&sealer, &spec)?;
-        let checkout_sealer = sealer.for_checkout(checkout.path());
-        let paths = checkout_sealer.without_programs().hash_sealed_files()?;
-        Ok((checkout, sealer, SealedCheckout { sealer: checkout_sealer, paths }))
-    });
-    let (checkout, sealer, sealed) = created
-        .await
-        .and_then(|created: Result<_, CleanCheckoutError>| created.map_err(|error| error.to_string()))
-        .map_err(|reason| Box::new(could_not_evaluate(EvidenceKind::Commit, "the clean room", reason)))?;
-    let environment = CheckEnvironment { root: checkout.path().to_path_buf(), ..context.environment };
-    let context = CheckContext { environment, ..context };
-    run_checkout_setup(&context, setup, control).await?;
-    let seal_monitor = monitor_clean_checkout(sealer, sealed, seal, control).await?;
-    Ok((CheckContext { seal_monitor, ..context }, checkout))
-}
-
-/// Starts to monitor a checkout after its setup. The setup commands may install programs but must not change other
-/// sealed files.
-async fn monitor_clean_checkout(
-    sealer: FileSealer,
-    checkout: SealedCheckout,
-    seal: Seal,
-    control: &mut VerificationControl,
-) -> Result<SealMonitor, Box<CheckEvidence>> {
-    let monitor = control.run_blocking(move || {
-        let changes = checkout.sealer.without_programs().file_changes_since(&checkout.paths);
-        if !changes.is_empty() {
-            return Err(changes);
-        }
-        let paths = checkout.sealer.hash_sealed_files().map_err(|error| vec![error.to_string()])?;
-        Ok(SealMonitor::new(sealer, seal, Some(SealedCheckout { paths, ..checkout })))
-    });
-    let monitor = monitor.await.map_err(|reason| vec![reason]).flatten();
-    monitor.map_err(|changes| Box::new(seal_evidence_after_check(&changes)))
-}
-
-/// Runs the commands that prepare a checkout for the checks.
-async fn run_checkout_setup(
-    context: &CheckContext,
-    setup: &[String],
-    control: &mut VerificationControl,
-) -> Result<(), Box<CheckEvidence>> {
-    let commands = setup.iter().map(|command| ExternalCheck::from_shell_text(command));
-    run_setup_commands(context, commands, control, || std::future::ready(true)).await
-}
-
-/// Runs the commands that prepare a work tree for the agent. They have a longer timeout than checks.
-pub async fn run_worktree_setup<C: Future<Output = bool>>(
-    context: &CheckContext,
-    setup: &[String],
-    control: UnboundedReceiver<JobCommand>,
-    may_continue: impl Fn() -> C,
-) -> Result<(), Box<CheckEvidence>> {
-    let to_check = |command: &String| ExternalCheck {
-        timeout_ms: WORKTREE_SETUP_TIMEOUT_MS,
-        ..ExternalCheck::from_shell_text(command)
-    };
-    run_setup_commands(context, setup.iter().map(to_check), &mut VerificationControl::new(control), may_continue).await
-}
-
-/// Runs commands one after the other and stops at the first that fails.
-async fn run_setup_commands<C: Future<Output = bool>>(
-    context: &CheckContext,
-    commands: impl Iterator<Item = ExternalCheck>,
-    control: &mut VerificationControl,
-    may_continue: impl Fn() -> C,
-) -> Result<(), Box<CheckEvidence>> {
-    for (check, number) in commands.zip(1_u32..) {
-        let evidence = if may_continue().await {
-            let log = format!("{}.setup-{number}.log", context.log_prefix);
-            external::run_external_check(context, &check, log, control).await
-        } else {
-            could_not_evaluate(
-                EvidenceKind::External,
-                &check.command.to_string(),
-                "another process has taken over the work tree".to_owned(),
-            )
-        };
-        if evidence.verdict != Verdict::Accepted {
-            let name = Some(format!("setup {}", evidence.display_name()));
-            return Err(Box::new(CheckEvidence { name, ..evidence }));
-        }
-    }
-    Ok(())
-}
-
-/// Setup commands may download and build packages.
-const WORKTREE_SETUP_TIMEOUT_MS: u64 = 30 * 60 * 1_000;
 
 /// Verifies criteria in a checkout after the run has ended. Returns the evidence of a failed setup command as the
 /// error.

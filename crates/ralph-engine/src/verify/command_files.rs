@@ -14,7 +14,7 @@ pub(super) struct CommandFiles {
     /// Programs and scripts, each with all possible paths, whether they exist or not.
     scripts: Vec<Vec<PathBuf>>,
     possible_files: Vec<PathBuf>,
-    /// Files that Python would import instead of installed modules.
+    /// Files that Python would import instead of installed modules, and files that would make a target of make up to date.
     pub(super) shadowing_files: Vec<PathBuf>,
     /// Groups of files of which an interpreter runs the first that exists.
     pub(super) completions: Vec<Vec<PathBuf>>,
@@ -32,6 +32,7 @@ impl CommandFiles {
             completions,
             python_modules,
             python_folders,
+            test_targets,
             program_folders: folders,
             unresolved_words: unknown,
         } = check.command.executed_files(&|name| variable_value(environment, check, name));
@@ -46,8 +47,9 @@ impl CommandFiles {
         let shadowing: Vec<String> = modules.chain(imported).collect();
         let modules: Vec<String> = python_modules.iter().flat_map(|module| module.files.clone()).collect();
         let completed: Vec<String> = completions.concat();
+        let targets = inside(&test_targets).into_iter().filter(|path| would_be_up_to_date(path));
         Self {
-            shadowing_files: inside(&shadowing),
+            shadowing_files: inside(&shadowing).into_iter().chain(targets).collect(),
             completions: completions.iter().map(|group| inside(group)).collect(),
             scripts: scripts.into_iter().filter(|places| !places.is_empty()).collect(),
             possible_files: [inside(&perhaps), inside(&modules), inside(&completed)].concat(),
@@ -64,6 +66,25 @@ impl CommandFiles {
     pub(super) fn is_missing(&self) -> bool {
         self.scripts.iter().any(|places| !places.iter().any(|path| path.exists()))
     }
+}
+
+/// Returns whether a file at this path would keep make from running the target of that name: it is not declared as phony,
+/// and its recipe does not write the file.
+fn would_be_up_to_date(path: &Path) -> bool {
+    let (Some(folder), Some(target)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else { return false };
+    let read = |name: &&str| std::fs::read_to_string(folder.join(name)).ok();
+    let Some(text) = ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| read(name)) else { return false };
+    let is_phony = |line: &str| {
+        let names = line.strip_prefix(".PHONY").map(|names| names.trim_start_matches([' ', ':']));
+        names.is_some_and(|names| names.split_whitespace().any(|name| name == target))
+    };
+    let is_rule = |line: &&str| {
+        let names = line.split_once(':').map_or("", |(names, _)| names);
+        !line.starts_with('\t') && names.split_whitespace().any(|name| name == target)
+    };
+    let recipe = || text.lines().skip_while(|line| !is_rule(line)).skip(1).take_while(|line| line.starts_with('\t'));
+    let writes_target = recipe().any(|line| line.contains("$@") || line.contains("-o "));
+    text.lines().any(|line| is_rule(&line)) && !text.lines().any(is_phony) && !writes_target
 }
 
 fn unknown_file_note(check: &ExternalCheck, word: &str) -> String {
@@ -117,4 +138,25 @@ fn normalize_path(path: &Path) -> PathBuf {
         }
     }
     normalized
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: V9
+    #[test]
+    fn a_target_that_is_phony_or_writes_its_file_is_not_shadowed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (makefile, is_shadowed) in [
+            ("all test: a\n\tsh a\n", true),
+            (".PHONY: all test\ntest:\n\tsh a\n", false),
+            ("test: a.c\n\tcc -o test a.c\n", false),
+            ("test:\n\tcc $< > $@\n", false),
+            ("other:\n\ttrue\n", false),
+        ] {
+            std::fs::write(folder.path().join("Makefile"), makefile).unwrap();
+            assert_eq!(would_be_up_to_date(&folder.path().join("test")), is_shadowed, "{makefile}");
+        }
+    }
 }

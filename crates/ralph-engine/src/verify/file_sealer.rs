@@ -51,6 +51,7 @@ pub enum SealError {
 }
 
 /// Finds and hashes the sealed files of a run.
+#[derive(Clone)]
 pub struct FileSealer {
     root: PathBuf,
     ralph_files: Vec<PathBuf>,

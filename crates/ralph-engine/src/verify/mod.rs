@@ -5,6 +5,7 @@ mod api_judge;
 mod baseline;
 mod cache;
 mod check_environment;
+mod checkout_setup;
 mod claim_requirements;
 mod clean_checkout;
 mod command_files;
@@ -20,6 +21,7 @@ mod plugin;
 mod program;
 mod protected;
 mod protected_copy;
+mod protected_watch;
 mod pycache;
 mod python_modules;
 mod seal_monitor;
@@ -39,9 +41,8 @@ pub use acceptance::{AcceptancePolicy, PathPatterns, PatternError};
 pub use agent_judge::AgentJudge;
 pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
-pub use claim_requirements::{
-    ClaimRequirements, VerificationPreparation, append_allowed_changes, run_worktree_setup, verify_checkout,
-};
+pub use checkout_setup::run_worktree_setup;
+pub use claim_requirements::{ClaimRequirements, VerificationPreparation, append_allowed_changes, verify_checkout};
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;
 pub use file_sealer::{FileSealer, SealError};

@@ -2,17 +2,24 @@
 //! claimed files with the protected ones as they were before the work. The user's work tree is never changed.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::criterion::{Criterion, VerificationMethod};
-use ralph_core::evidence::{CheckEvidence, Evidence, Verdict};
+use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::protected::{
-    FileChange, IgnoredFile, ManifestContents, ProtectedBase, ProtectedChange, ProtectedFinding, ProtectedKind,
-    TestProtection, classify_path, find_protected_change, protected_tests_evidence,
+    FileChange, IgnoredFile, InlineTestChange, ManifestContents, ProtectedBase, ProtectedChange, ProtectedFinding,
+    ProtectedKind, ProtectedReport, TestProtection, classify_path, find_inline_test_change, find_protected_change,
+    may_have_inline_tests, protected_tests_evidence,
 };
+use ralph_core::seal::Seal;
 
 use super::acceptance::{AcceptancePolicy, PathPatterns};
+use super::checkout_setup::enter_clean_checkout;
+use super::clean_checkout::CleanCheckoutSpec;
+use super::file_sealer::FileSealer;
 use super::protected_copy::ProtectedCopy;
+use super::protected_watch::{ProtectedWatch, list_watched_paths};
 use super::verification_control::VerificationControl;
 use super::{CheckCache, CheckContext, CheckEnvironment, SealMonitor, criteria};
 use crate::git::{self, TreeDiffKind, TreeEntry};
@@ -50,10 +57,17 @@ pub(super) struct ProtectedTests {
     protection: TestProtection,
     isolation: CheckIsolation,
     share: Vec<String>,
-    base: ProtectedBase,
+    setup: Vec<String>,
     allowed: PathPatterns,
+    /// `None` if it could not be recorded when the run started.
+    base: Option<ProtectedBase>,
     /// What was found before the checks ran, because they execute code of the work.
     found: Result<FoundChanges, String>,
+    /// The protected files that must not change while the checks run.
+    watched: Arc<Vec<String>>,
+    /// The protected files that changed while the checks ran.
+    touched: Vec<String>,
+    sealed: Option<(FileSealer, Seal)>,
 }
 
 /// The changed protected files in one state of the work tree.
@@ -63,6 +77,9 @@ struct FoundChanges {
     changes: BTreeMap<PathBuf, ProtectedChange>,
     /// Changed files that git ignores. They are left out of the copy.
     ignored: BTreeMap<PathBuf, ProtectedChange>,
+    inline: BTreeMap<PathBuf, InlineTestChange>,
+    /// Protected files of the base that differ in any way.
+    compared: Vec<PathBuf>,
 }
 
 impl ProtectedTests {
@@ -74,11 +91,48 @@ impl ProtectedTests {
         control: &mut VerificationControl,
     ) -> Option<Self> {
         let allowed = PathPatterns::compile(&acceptance.allow_changes).ok()?;
-        let base = base.filter(|_| acceptance.tests != TestProtection::Off)?;
+        if acceptance.tests == TestProtection::Off {
+            return None;
+        }
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
-        let found = find_changes(&root, &base, isolation, control).await;
-        let (protection, share) = (acceptance.tests, acceptance.share.clone());
-        Some(Self { root, protection, isolation, share, base, allowed, found })
+        let (found, watched) = match &base {
+            Some(base) => {
+                let found = find_changes(&root, base, isolation, control).await;
+                let (root, tree) = (root.clone(), base.tree.clone());
+                let entries = control.run_blocking(move || git::list_tree_entries(&root, &tree)).await;
+                let entries = entries.ok().and_then(Result::ok).unwrap_or_default();
+                (found, list_watched_paths(entries.keys().map(PathBuf::as_path)))
+            }
+            None => (Ok(FoundChanges::default()), Vec::new()),
+        };
+        Some(Self {
+            root,
+            protection: acceptance.tests,
+            isolation,
+            share: acceptance.share.clone(),
+            setup: acceptance.setup.clone(),
+            allowed,
+            base,
+            found,
+            watched: Arc::new(watched),
+            touched: Vec::new(),
+            sealed: None,
+        })
+    }
+
+    /// Adds the seal, whose files are restored in a clean checkout.
+    pub(super) fn with_seal(self, sealer: &FileSealer, seal: &Seal) -> Self {
+        Self { sealed: Some((sealer.clone(), seal.clone())), ..self }
+    }
+
+    /// Adds the protected files that changed while the checks ran.
+    pub(super) fn with_touched_files(self, touched: Vec<String>) -> Self {
+        Self { touched, ..self }
+    }
+
+    /// Watches the protected files in a work tree or checkout.
+    pub(super) fn watch(&self, root: &Path) -> ProtectedWatch {
+        ProtectedWatch::new(root, self.watched.clone())
     }
 
     /// Adds the evidence about protected tests to that of a claim which the checks accepted.
@@ -89,8 +143,10 @@ impl ProtectedTests {
         mut evidence: Evidence,
         control: &mut VerificationControl,
     ) -> Evidence {
-        if evidence.verdict() == Verdict::Accepted && !criteria.is_empty() {
-            evidence.checks.extend(self.verify(second, criteria, control).await);
+        let is_silent = self.base.is_none() && !criteria.iter().any(starts_any_program);
+        if evidence.verdict() == Verdict::Accepted && !criteria.is_empty() && !is_silent {
+            let report = self.verify(second, criteria, control).await;
+            evidence.checks.extend(protected_tests_evidence(report));
         }
         evidence
     }
@@ -100,33 +156,57 @@ impl ProtectedTests {
         second: CheckContext,
         criteria: &[Criterion],
         control: &mut VerificationControl,
-    ) -> Option<CheckEvidence> {
-        let after = find_changes(&self.root, &self.base, self.isolation, control).await;
+    ) -> ProtectedReport {
+        let without_changes =
+            |finding| ProtectedReport { changes: Vec::new(), allowed: Vec::new(), inline: Vec::new(), finding };
+        let Some(base) = &self.base else { return without_changes(ProtectedFinding::NoBase) };
+        let after = find_changes(&self.root, base, self.isolation, control).await;
         let mut found = match (self.found.clone(), after) {
             (Ok(before), Ok(mut after)) => {
                 after.changes.extend(before.changes);
                 after.ignored.extend(before.ignored);
+                after.inline.extend(before.inline);
                 after
             }
-            (Err(reason), _) | (_, Err(reason)) => {
-                let unknown = ["unknown files were changed".to_owned()];
-                return protected_tests_evidence(&unknown, &[], ProtectedFinding::BaseMissing { reason });
-            }
+            (Err(reason), _) | (_, Err(reason)) => return without_changes(ProtectedFinding::BaseMissing { reason }),
         };
+        if let Err(reason) = ensure_genuine_base(&self.root, &base.tree, &found, control).await {
+            return without_changes(ProtectedFinding::BaseMissing { reason });
+        }
         let mut allowed = Vec::new();
         for all in [&mut found.changes, &mut found.ignored] {
             let is_allowed = |change: &ProtectedChange| self.allowed.matches(&change.path);
-            allowed.extend(all.values().filter(|change| is_allowed(change)).map(ProtectedChange::describe));
+            allowed.extend(all.values().filter(|change| is_allowed(change)).cloned());
             all.retain(|_, change| !is_allowed(change));
         }
-        let changes: Vec<String> =
-            found.changes.values().chain(found.ignored.values()).map(ProtectedChange::describe).collect();
+        let changes: Vec<ProtectedChange> = found.changes.values().chain(found.ignored.values()).cloned().collect();
+        let inline = found.inline.values().cloned().collect();
+        let restored = self.find_restored_files(&found);
         let finding = match self.protection {
+            TestProtection::Protect if !restored.is_empty() => ProtectedFinding::ChangedByChecks { paths: restored },
             TestProtection::Protect | TestProtection::Report if changes.is_empty() => ProtectedFinding::NothingLeft,
             TestProtection::Report | TestProtection::Off => ProtectedFinding::Reported,
             TestProtection::Protect => self.run_again(found, second, criteria, control).await,
         };
-        protected_tests_evidence(&changes, &allowed, finding)
+        ProtectedReport { changes, allowed, inline, finding }
+    }
+
+    /// Returns the files that were changed while the checks ran and are as before the work again. In a clean checkout the
+    /// changes are gone with it.
+    fn find_restored_files(&self, found: &FoundChanges) -> Vec<String> {
+        let is_known = |name: &str| {
+            let path = Path::new(name);
+            let is_in_worktree = self.isolation == CheckIsolation::Workspace;
+            is_in_worktree && (found.changes.contains_key(path) || found.ignored.contains_key(path))
+        };
+        let touched = self.touched.iter().filter(|name| !self.may_touch(name));
+        touched.filter(|name| !is_known(name)).cloned().collect()
+    }
+
+    /// Returns whether checks may touch a file: the user allows it, or they did so before any work.
+    fn may_touch(&self, name: &str) -> bool {
+        let by_baseline = self.sealed.as_ref().is_some_and(|(_, seal)| seal.touched.iter().any(|known| known == name));
+        by_baseline || self.allowed.matches(name)
     }
 
     /// Runs the checks that start programs in a copy with the protected files of the base.
@@ -141,25 +221,73 @@ impl ProtectedTests {
         if criteria.is_empty() {
             return ProtectedFinding::NotEvaluated { reason: "no check starts a program".to_owned() };
         }
-        let (root, base, isolation, share) =
-            (self.root.clone(), self.base.tree.clone(), self.isolation, self.share.clone());
+        let Some(ProtectedBase { tree, .. }) = self.base.clone() else { return ProtectedFinding::NoBase };
+        let (root, isolation) = (self.root.clone(), self.isolation);
         let copied = control.run_blocking(move || {
-            let entries = git::list_tree_entries(&root, &base).map_err(|error| error.to_string())?;
+            let entries = git::list_tree_entries(&root, &tree).map_err(|error| error.to_string())?;
             let is_test = |path: &PathBuf| classify_path(&path.to_string_lossy()) == Some(ProtectedKind::Test);
             let base_has_tests = entries.keys().any(is_test);
-            let edits = restore_base_files(&root, &base, &found, &entries).map_err(|error| error.to_string())?;
+            let edits = restore_base_files(&root, &tree, &found, &entries).map_err(|error| error.to_string())?;
             let left_out = found.ignored.keys().cloned().collect();
-            let copy = ProtectedCopy { root, claimed_tree: found.claimed_tree, edits, isolation, share, left_out };
-            Ok((copy.create()?, base_has_tests))
+            let copy = ProtectedCopy { root, claimed_tree: found.claimed_tree, edits, left_out };
+            let commit = copy.commit()?;
+            let checkout = match isolation {
+                CheckIsolation::Workspace => Some(copy.check_out(&commit)?),
+                CheckIsolation::Clean => None,
+            };
+            Ok((commit, checkout, base_has_tests))
         });
-        let (checkout, base_has_tests) = match copied.await.flatten() {
+        let (commit, checkout, base_has_tests) = match copied.await.flatten() {
             Ok(copied) => copied,
             Err(reason) => return ProtectedFinding::NotEvaluated { reason },
         };
-        let environment = CheckEnvironment { root: checkout.path().to_path_buf(), ..second.environment };
-        let context = CheckContext { environment, ..second };
-        let evidence = criteria::verify_criteria(&context, &criteria, control).await;
+        let (evidence, touched) = match checkout {
+            Some(checkout) => self.verify_in_copy(second, checkout.path(), &criteria, control).await,
+            None => self.verify_in_clean_checkout(second, commit, &criteria, control).await,
+        };
+        let touched: Vec<String> = touched.into_iter().filter(|name| !self.may_touch(name)).collect();
+        if evidence.verdict() == Verdict::Accepted && !touched.is_empty() {
+            return ProtectedFinding::ChangedByChecks { paths: touched };
+        }
         ProtectedFinding::RanAgain { evidence, base_has_tests }
+    }
+
+    /// Returns the evidence of the checks in a copy of the work tree, and the protected files that they touched.
+    async fn verify_in_copy(
+        &self,
+        second: CheckContext,
+        copy: &Path,
+        criteria: &[Criterion],
+        control: &mut VerificationControl,
+    ) -> (Evidence, Vec<String>) {
+        let environment = CheckEnvironment { root: copy.to_path_buf(), ..second.environment };
+        let watch = self.watch(copy);
+        let seal_monitor = second.seal_monitor.watching(Some(watch.clone()));
+        let context = CheckContext { environment, seal_monitor, ..second };
+        let evidence = criteria::verify_criteria(&context, criteria, control).await;
+        (evidence, watch.touched_files())
+    }
+
+    /// Does the same in a clean checkout, with its setup commands and sealed files.
+    async fn verify_in_clean_checkout(
+        &self,
+        second: CheckContext,
+        commit: String,
+        criteria: &[Criterion],
+        control: &mut VerificationControl,
+    ) -> (Evidence, Vec<String>) {
+        let Some((sealer, seal)) = self.sealed.clone() else { return (Evidence::default(), Vec::new()) };
+        let spec = CleanCheckoutSpec { root: self.root.clone(), commit, share: self.share.clone(), seal };
+        match enter_clean_checkout(second, sealer, spec, &self.setup, control).await {
+            Ok((context, _checkout)) => {
+                let watch = self.watch(&context.environment.root);
+                let seal_monitor = context.seal_monitor.watching(Some(watch.clone()));
+                let context = CheckContext { seal_monitor, ..context };
+                let evidence = criteria::verify_criteria(&context, criteria, control).await;
+                (evidence, watch.touched_files())
+            }
+            Err(evidence) => (Evidence { checks: vec![*evidence] }, Vec::new()),
+        }
     }
 }
 
@@ -192,6 +320,17 @@ fn starts_program(criterion: &Criterion) -> bool {
     }
 }
 
+/// Returns whether a criterion starts a program of the work tree, so that tests can decide.
+fn starts_any_program(criterion: &Criterion) -> bool {
+    match &criterion.method {
+        VerificationMethod::External(_) | VerificationMethod::Plugin(_) => true,
+        VerificationMethod::MultiStage(staged) => {
+            staged.stages.iter().any(|stage| starts_any_program(&stage.criterion))
+        }
+        VerificationMethod::StringMatch | VerificationMethod::Semantic(_) => false,
+    }
+}
+
 async fn find_changes(
     root: &Path,
     base: &ProtectedBase,
@@ -207,7 +346,7 @@ async fn find_changes(
         let claimed_tree = claimed_tree.map_err(|error| error.to_string())?;
         let mut found = FoundChanges { claimed_tree, ..FoundChanges::default() };
         if found.claimed_tree != base.tree {
-            found.changes = compare_trees(&root, &base.tree, &found.claimed_tree).map_err(|error| error.to_string())?;
+            compare_trees(&root, &base.tree, &mut found).map_err(|error| error.to_string())?;
         }
         if isolation == CheckIsolation::Workspace {
             found.ignored = compare_ignored_files(&root, &base.ignored);
@@ -217,9 +356,33 @@ async fn find_changes(
     found.await.flatten()
 }
 
-fn compare_trees(root: &Path, base: &str, claimed: &str) -> Result<BTreeMap<PathBuf, ProtectedChange>, git::GitError> {
-    let mut found = BTreeMap::new();
-    for entry in git::diff_trees(root, base, claimed)? {
+/// Checks that git has the folders of the base and the changed protected files in it as they were recorded.
+async fn ensure_genuine_base(
+    root: &Path,
+    base: &str,
+    found: &FoundChanges,
+    control: &mut VerificationControl,
+) -> Result<(), String> {
+    // Also if nothing differs: git compares with what the objects contain now.
+    let (root, base, compared) = (root.to_path_buf(), base.to_owned(), found.compared.clone());
+    let checked = control.run_blocking(move || {
+        let mut objects = git::list_folder_objects(&root, &base)?;
+        if !compared.is_empty() {
+            let entries = git::list_tree_entries(&root, &base)?;
+            objects.extend(compared.iter().filter_map(|path| entries.get(path)).map(|entry| entry.object.clone()));
+        }
+        git::find_forged_object(&root, &objects)
+    });
+    match checked.await?.map_err(|error| error.to_string())? {
+        Some(object) => Err(format!("the git object {object} was overwritten with other content")),
+        None => Ok(()),
+    }
+}
+
+/// Finds the changed protected files and the changed source files with inline tests.
+fn compare_trees(root: &Path, base: &str, found: &mut FoundChanges) -> Result<(), git::GitError> {
+    let claimed = found.claimed_tree.clone();
+    for entry in git::diff_trees(root, base, &claimed)? {
         let change = match entry.kind {
             TreeDiffKind::Added => FileChange::Added,
             TreeDiffKind::Removed => FileChange::Removed,
@@ -229,12 +392,19 @@ fn compare_trees(root: &Path, base: &str, claimed: &str) -> Result<BTreeMap<Path
             Ok(content) => String::from_utf8(content.unwrap_or_default()).ok(),
             Err(_) => None,
         };
-        let contents = || Some(ManifestContents { base: read(base)?, claimed: read(claimed)? });
-        if let Some(change) = find_protected_change(&entry.path.to_string_lossy(), change, contents) {
-            found.insert(entry.path, change);
+        let contents = || Some(ManifestContents { base: read(base)?, claimed: read(&claimed)? });
+        let name = entry.path.to_string_lossy();
+        if change != FileChange::Added && classify_path(&name).is_some() {
+            found.compared.push(entry.path.clone());
         }
+        let is_source = change != FileChange::Added && classify_path(&name).is_none() && may_have_inline_tests(&name);
+        let inline = is_source.then(contents).flatten();
+        let inline = inline.and_then(|text| find_inline_test_change(&name, &text.base, &text.claimed));
+        found.inline.extend(inline.map(|change| (entry.path.clone(), change)));
+        let change = find_protected_change(&name, change, contents);
+        found.changes.extend(change.map(|change| (entry.path.clone(), change)));
     }
-    Ok(found)
+    Ok(())
 }
 
 fn compare_ignored_files(root: &Path, before: &[IgnoredFile]) -> BTreeMap<PathBuf, ProtectedChange> {
@@ -245,7 +415,7 @@ fn compare_ignored_files(root: &Path, before: &[IgnoredFile]) -> BTreeMap<PathBu
             Some(file) if file.sha256 != now.sha256 => FileChange::Modified,
             Some(_) => return None,
         };
-        Some((now.path.clone().into(), ProtectedChange { path: now.path, change, kind }))
+        Some((now.path.clone().into(), ProtectedChange::new(now.path, change, kind)))
     });
     changed.collect()
 }

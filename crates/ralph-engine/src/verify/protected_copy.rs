@@ -4,9 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ralph_core::check_isolation::CheckIsolation;
-
-use super::clean_checkout::share_paths;
 use crate::git::{self, CommitAuthor, NewCommit, TemporaryCheckout, TreeEntry};
 
 /// Ignored folders of dependencies and builds. They are linked: copies would take long.
@@ -33,32 +30,27 @@ pub(super) struct ProtectedCopy {
     pub(super) root: PathBuf,
     pub(super) claimed_tree: String,
     pub(super) edits: BTreeMap<PathBuf, Option<TreeEntry>>,
-    pub(super) isolation: CheckIsolation,
-    /// Folders that are linked into a clean checkout.
-    pub(super) share: Vec<String>,
     /// Ignored files that the work changed.
     pub(super) left_out: BTreeSet<PathBuf>,
 }
 
 impl ProtectedCopy {
-    pub(super) fn create(self) -> Result<TemporaryCheckout, String> {
+    /// Creates a commit of the claimed files with the edits, and returns its id.
+    pub(super) fn commit(&self) -> Result<String, String> {
         let failed = |error: git::GitError| error.to_string();
         let tree = git::edit_tree(&self.root, &self.claimed_tree, &self.edits).map_err(failed)?;
         let head = git::head_commit(&self.root).map_err(failed)?;
         let parents: Vec<&str> = head.as_deref().into_iter().collect();
         let new = NewCommit { tree: &tree, parents: &parents, message: "ralph: protected tests" };
-        let commit = git::commit_tree(&self.root, &new, CommitAuthor::Ralph).map_err(failed)?;
-        let checkout = TemporaryCheckout::create(&self.root, &commit).map_err(|error| error.to_string())?;
-        match self.isolation {
-            CheckIsolation::Clean => {
-                share_paths(&self.root, checkout.path(), &self.share).map_err(|error| error.to_string())?;
-            }
-            CheckIsolation::Workspace => {
-                for path in git::list_ignored_paths(&self.root).map_err(failed)? {
-                    let cannot_copy = |error: io::Error| format!("cannot copy {}: {error}", path.display());
-                    self.bring_ignored_path(&path, checkout.path()).map_err(cannot_copy)?;
-                }
-            }
+        git::commit_tree(&self.root, &new, CommitAuthor::Ralph).map_err(failed)
+    }
+
+    /// Checks out that commit and adds the ignored files of the work tree.
+    pub(super) fn check_out(&self, commit: &str) -> Result<TemporaryCheckout, String> {
+        let checkout = TemporaryCheckout::create(&self.root, commit).map_err(|error| error.to_string())?;
+        for path in git::list_ignored_paths(&self.root).map_err(|error| error.to_string())? {
+            let cannot_copy = |error: io::Error| format!("cannot copy {}: {error}", path.display());
+            self.bring_ignored_path(&path, checkout.path()).map_err(cannot_copy)?;
         }
         Ok(checkout)
     }

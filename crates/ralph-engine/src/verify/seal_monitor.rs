@@ -6,6 +6,7 @@ use ralph_core::evidence::{CheckEvidence, EvidenceKind, Verdict};
 use ralph_core::seal::{Seal, allowed_changes_evidence, describe_restored_files, seal_evidence_after_check};
 
 use super::file_sealer::FileSealer;
+use super::protected_watch::ProtectedWatch;
 use super::sealed_paths::{FileStamps, SealedPaths};
 use super::verification_control::VerificationControl;
 
@@ -13,6 +14,8 @@ use super::verification_control::VerificationControl;
 #[derive(Clone, Default)]
 pub struct SealMonitor {
     monitored: Option<Arc<MonitoredSeal>>,
+    /// Protected files, which may change, but not while a check runs.
+    watch: Option<ProtectedWatch>,
 }
 
 struct MonitoredSeal {
@@ -33,6 +36,7 @@ pub(super) struct SealedCheckout {
 pub(super) struct StampsBeforeCheck {
     worktree: FileStamps,
     checkout: FileStamps,
+    watched: FileStamps,
 }
 
 impl SealMonitor {
@@ -44,19 +48,35 @@ impl SealMonitor {
                 clean_checkout,
                 broken_evidence: Mutex::new(None),
             })),
+            watch: None,
         }
+    }
+
+    /// Also watches protected files.
+    pub(super) fn watching(self, watch: Option<ProtectedWatch>) -> Self {
+        Self { watch, ..self }
     }
 
     /// Reads the stamps of the sealed files, before a check starts.
     pub(super) async fn read_stamps(&self, control: &mut VerificationControl) -> StampsBeforeCheck {
-        let Some(monitored) = self.monitored.clone() else { return StampsBeforeCheck::default() };
+        let (monitored, watch) = (self.monitored.clone(), self.watch.clone());
+        let read = control.run_blocking(move || {
+            let sealed = monitored.map(|monitored| monitored.read_stamps()).unwrap_or_default();
+            let watched = watch.map(|watch| watch.read_stamps()).unwrap_or_default();
+            StampsBeforeCheck { watched, ..sealed }
+        });
         // Without stamps, the content is still compared.
-        control.run_blocking(move || monitored.read_stamps()).await.unwrap_or_default()
+        read.await.unwrap_or_default()
     }
 
     /// Checks whether everything is still as it was sealed, and was so while the check ran. On another thread, because
     /// there may be many files.
-    pub(super) async fn check_seal(&self, before: StampsBeforeCheck, control: &mut VerificationControl) {
+    pub(super) async fn check_seal(&self, mut before: StampsBeforeCheck, control: &mut VerificationControl) {
+        if let Some(watch) = self.watch.clone() {
+            let watched = std::mem::take(&mut before.watched);
+            // If the thread fails, the work tree is still compared after the checks.
+            let _ = control.run_blocking(move || watch.record_touched(&watched)).await;
+        }
         let Some(monitored) = self.monitored.clone().filter(|monitored| monitored.broken_evidence().is_none()) else {
             return;
         };
@@ -97,6 +117,7 @@ impl MonitoredSeal {
         StampsBeforeCheck {
             worktree: self.sealer.read_stamps(&self.seal.files),
             checkout: checkout.map(|known| known.sealer.read_stamps(&known.paths.files)).unwrap_or_default(),
+            watched: FileStamps::default(),
         }
     }
 

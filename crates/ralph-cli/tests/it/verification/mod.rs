@@ -13,5 +13,5 @@ mod protected_tests;
 mod receipts;
 mod require_criteria;
 mod seal_surroundings;
-mod task_seal;
+pub mod task_seal;
 mod templates;

@@ -93,9 +93,11 @@ fn a_changed_test_is_accepted_and_named_if_the_checks_pass_without_the_change() 
     project.write("node_modules/dependency", "");
     let check = "make test && test -e node_modules/dependency && test -e settings";
     let deed = "echo done > work; echo 'grep -q done ./work' > tests/check.sh";
-    claims_after(&project, deed).args(["--check", check]).output().expect(0);
+    let answer = claims_after(&project, deed).args(["--check", check]).output().expect(0);
+    assert_eq!(answer.finished()["reason"], "1 check passed; the work changed tests/check.sh");
     let checks = receipt(&project);
     assert_eq!(checks[1]["method"], "protected_tests", "{checks}");
+    assert_eq!(checks[1]["changed_tests"], serde_json::json!(["tests/check.sh"]));
     let reason =
         "Changed by the work: tests/check.sh was changed; the checks also pass with these files as before the work";
     assert_eq!(checks[1]["reason"], reason);
@@ -152,4 +154,53 @@ fn the_second_claim_with_changed_tests_ends_the_run_as_blocked() {
     assert_eq!(answer.events_named("verdict").len(), 2);
     let reason = answer.finished()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("changed protected tests twice") && reason.contains("Makefile"), "{reason}");
+}
+
+const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
+
+// spec: V15, V10
+#[test]
+fn the_setup_of_a_clean_checkout_runs_before_the_checks_run_again() {
+    let project = project();
+    let deed = format!("echo done > work; echo 'grep -q done ./work' > tests/check.sh; {COMMIT}");
+    let call = claims_after(&project, &deed).args(["--clean", "--check", "test -e prepared && make test"]);
+    call.env("RALPH_VERIFICATION_SETUP", "touch prepared").output().expect(0);
+    let reason = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("tests/check.sh was changed; the checks also pass"), "{reason}");
+}
+
+// spec: V15
+#[test]
+fn a_repository_without_a_commit_has_protected_tests() {
+    let project = Project::new();
+    project.write("Makefile", "lint:\n\tgrep -q done work\n");
+    project.write("work", "open\n");
+    fs::create_dir(project.root().join("tests")).unwrap();
+    project.write("tests/a.sh", "");
+    let call = claims_after(&project, "printf 'lint:\\n\\t@true\\n' > Makefile").args(["--check", "make lint"]);
+    rejected(call, "Makefile was changed");
+}
+
+// spec: V15
+#[test]
+fn inline_tests_are_named_as_not_protected() {
+    let project = project();
+    fs::create_dir(project.root().join("src")).unwrap();
+    project.write("src/lib.rs", "fn a() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn b() {}\n}\n");
+    project.commit();
+    let deed = "echo done > work; sed -i 's/fn a() {}/fn a() { }/' src/lib.rs";
+    let answer = claims_after(&project, deed).args(MAKE).output().expect(0);
+    assert_eq!(answer.finished()["proof"], "proven", "no inline test changed");
+    assert_eq!(receipt(&project)[1]["reason"], "Not protected: src/lib.rs has inline tests");
+}
+
+// spec: V15
+#[test]
+fn a_test_that_the_checks_rewrite_before_any_work_may_be_rewritten() {
+    let project = project();
+    project.write("tests/snapshot.txt", "x\n");
+    project.commit();
+    let check = "make test; result=$?; echo x > tests/snapshot.txt; exit $result";
+    let answer = claims_after(&project, "echo done > work").args(["--check", check]).output().expect(0);
+    assert_eq!(answer.finished()["proof"], "proven");
 }

@@ -7,7 +7,7 @@ use crate::harness::{Call, CallOutput, Project};
 use crate::work::work_trees::git;
 
 /// The coder executes the lines for its attempt; every role claims.
-const AGENT: &str = r#"
+pub const AGENT: &str = r#"
 dir=$(dirname "$0")
 prompt=$(cat)
 role=$(printf '%s\n' "$prompt" | sed -n 's/^- \*\*Stage\*\*: //p')
@@ -46,11 +46,11 @@ fn project() -> Project {
     project
 }
 
-fn set_deed(project: &Project, number: u32, deed: &str) {
+pub fn set_deed(project: &Project, number: u32, deed: &str) {
     fs::write(project.outside(&format!("deed-{number}")), deed).unwrap();
 }
 
-fn work(project: &Project) -> Call<'_> {
+pub fn work(project: &Project) -> Call<'_> {
     let agent = project.outside("agent.sh").display().to_string();
     let call = project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json", "--until-idle"]);
     call.env("RALPH_PIPELINE_STAGES", "coder,tester")
@@ -58,7 +58,7 @@ fn work(project: &Project) -> Call<'_> {
         .env("RALPH_TESTER_MAX_ITERATIONS", "1")
 }
 
-fn task_ends(answer: &CallOutput) -> Vec<String> {
+pub fn task_ends(answer: &CallOutput) -> Vec<String> {
     answer.events_named("task.over").iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
 }
 

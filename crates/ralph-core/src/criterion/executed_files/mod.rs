@@ -35,6 +35,8 @@ pub struct ExecutedFiles {
     pub python_modules: Vec<PythonModule>,
     /// Folders in which Python looks for imported modules first.
     pub python_folders: Vec<String>,
+    /// Targets of make that run tests: a file with this name would make the target up to date.
+    pub test_targets: Vec<String>,
     /// Folders that it adds to `PATH`.
     pub program_folders: Vec<String>,
     /// Words that name an executed file but that only a shell can resolve.
@@ -52,6 +54,15 @@ pub struct PythonModule {
 
 /// The files that `node NAME` executes if `NAME` itself does not exist.
 const NODE_COMPLETIONS: &[&str] = &["", ".js", ".json", ".node", "/package.json", "/index.js", "/index.json"];
+
+/// How the targets of make begin that run something and are not the name of a file.
+const TEST_TARGETS: &[&str] =
+    &["test", "check", "lint", "verify", "spec", "ci", "qa", "e2e", "unit", "integration", "validate"];
+
+fn is_test_target(word: &str) -> bool {
+    let is_plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    is_plain && TEST_TARGETS.iter().any(|start| word.starts_with(start))
+}
 
 impl CheckCommand {
     /// Returns the files that the command executes. `lookup_variable` returns the value of an environment variable.
@@ -192,6 +203,12 @@ impl ShellAnalyzer<'_> {
             .filter_map(|word| ["--file=", "--makefile="].iter().find_map(|option| word.strip_prefix(option)))
         {
             self.add_script(&ShellWord::literal(named));
+        }
+        let targets = rest.iter().filter_map(ShellWord::as_literal).filter(|word| is_test_target(word));
+        let targets: Vec<String> = targets.map(ToString::to_string).collect();
+        for target in targets {
+            let paths = self.possible_paths(&target);
+            self.executed.test_targets.extend(paths);
         }
     }
 

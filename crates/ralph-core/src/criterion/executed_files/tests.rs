@@ -224,3 +224,12 @@ proptest! {
         }
     }
 }
+
+// spec: V9
+#[test]
+fn the_test_targets_of_make_are_found() {
+    let targets = |text: &str| files_executed_by(text).test_targets;
+    assert_eq!(targets("make -s test check-all app"), ["test", "check-all"]);
+    assert_eq!(targets("make -C sub test"), ["test", "sub/test"]);
+    assert!(targets("make build/test.o && cargo test").is_empty());
+}

@@ -1,0 +1,64 @@
+//! Checks that git objects have the content that their names promise. Git does not check this when it reads an object, so an
+//! agent could overwrite the file of an object.
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::GitError;
+use super::isolated_git::IsolatedGit;
+use super::temporary_folder::TemporaryFolder;
+
+/// Returns the first of these objects whose content does not have this name; `None` if all are genuine.
+pub fn find_forged_object(root: &Path, objects: &[String]) -> Result<Option<String>, GitError> {
+    let Some(first) = objects.first() else { return Ok(None) };
+    let wanted = objects.join("\n") + "\n";
+    let git = IsolatedGit::in_folder(root).with_long_timeout();
+    let pack = git.read_stdout_with_input(&["pack-objects", "--quiet", "--stdout", "--window=0"], wanted.as_bytes())?;
+    // The names are computed again in an empty repository.
+    let folder = TemporaryFolder::create("objects")?;
+    let empty = IsolatedGit::in_folder(&folder.path).with_long_timeout();
+    let format = if first.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
+    empty.read_stdout(&["init", "--quiet", "--bare", "--template=", format])?;
+    empty.read_stdout_with_input(&["index-pack", "--stdin"], &pack)?;
+    let listed = empty.read_stdout(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let genuine: BTreeSet<&str> = listed.lines().collect();
+    Ok(objects.iter().find(|name| !genuine.contains(name.as_str())).cloned())
+}
+
+/// Returns the names of all objects that describe the folders of a tree or commit, with itself.
+pub fn list_folder_objects(root: &Path, tree: &str) -> Result<Vec<String>, GitError> {
+    let git = IsolatedGit::in_folder(root);
+    let mut objects = vec![tree.to_owned(), git.read_line(&["rev-parse", &format!("{tree}^{{tree}}")])?];
+    let listed = git.read_stdout(&["ls-tree", "-r", "-d", "-z", "--full-tree", tree])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let folders = listed.split('\0').filter(|entry| entry.starts_with("040000 "));
+    objects.extend(folders.filter_map(|entry| entry.split([' ', '\t']).nth(2)).map(str::to_owned));
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::run_git;
+    use crate::git::testing::{commit_all, new_repository};
+
+    // spec: V15
+    #[test]
+    fn an_overwritten_object_is_found() {
+        let (_temp, root) = new_repository();
+        std::fs::create_dir(root.join("tests")).unwrap();
+        std::fs::write(root.join("tests/a"), "original").unwrap();
+        let commit = commit_all(&root);
+        let mut objects = list_folder_objects(&root, &commit).unwrap();
+        assert_eq!(objects.len(), 3, "commit, root and folder");
+        let blob = run_git(&root, &["rev-parse", "HEAD:tests/a"]).unwrap().trim().to_owned();
+        objects.push(blob.clone());
+        assert_eq!(find_forged_object(&root, &objects).unwrap(), None);
+        std::fs::write(root.join("forged"), "forged").unwrap();
+        let forged = run_git(&root, &["hash-object", "-w", "forged"]).unwrap().trim().to_owned();
+        let file_of = |name: &str| root.join(".git/objects").join(&name[..2]).join(&name[2..]);
+        std::fs::remove_file(file_of(&blob)).unwrap();
+        std::fs::copy(file_of(&forged), file_of(&blob)).unwrap();
+        assert_eq!(find_forged_object(&root, &objects).unwrap(), Some(blob));
+    }
+}

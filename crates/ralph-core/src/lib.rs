@@ -15,6 +15,7 @@ pub mod claim;
 pub mod contradiction;
 pub mod control_command;
 pub mod criterion;
+pub mod decision;
 pub mod duration;
 pub mod effect;
 pub mod event;

@@ -97,7 +97,7 @@ impl HandDriver<'_> {
                 let request = ClaimRequest { key, round, seal, agent: 0, reading };
                 let VerifiedClaim { evidence, snapshot, warning } = self.verifier.verify(request, no_commands()).await;
                 assert_eq!(warning, None);
-                WorkEvent::Verified { key, evidence, snapshot }
+                WorkEvent::Verified { key, evidence, snapshot, tree_after_checks: None }
             }
             Effect::Record { .. }
             | Effect::RecordReceipt { .. }

@@ -43,6 +43,9 @@ pub struct TaskProgress {
     /// The reports of the last stages, oldest first.
     #[serde(default, rename = "said", skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<StageReport>,
+    /// The commit that a person accepted last. Its tests are the protected ones from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_by_person: Option<String>,
 }
 
 /// How a stage ended, for the prompts of later stages.
@@ -121,6 +124,7 @@ impl Pipeline {
                 rounds: 0,
                 attempts: 0,
                 reports: Vec::new(),
+                accepted_by_person: None,
             },
         }
     }
@@ -167,7 +171,7 @@ impl TaskProgress {
             return self.send_back(pipeline, end.run_end);
         }
         match end.run_end.outcome {
-            Outcome::Completed => self.accept_stage(pipeline, end),
+            Outcome::Completed => self.accept_stage(pipeline, end.last_output),
             Outcome::Exhausted | Outcome::Failed | Outcome::Stalled => self.fail_stage(pipeline, end),
             // The stage starts again once a worker with budget takes the task.
             Outcome::OverBudget if end.is_worker_budget_spent => {
@@ -180,6 +184,12 @@ impl TaskProgress {
         }
     }
 
+    /// Returns the progress after a person rejected the claim of the stage: its run continues.
+    #[must_use]
+    pub fn continue_run(self, run: String) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
     /// Returns the progress after the user reset the work to the start of `stage`, without the reports of later stages.
     #[must_use]
     pub fn rewind_to(mut self, stage: Role) -> Self {
@@ -189,12 +199,14 @@ impl TaskProgress {
         {
             self.reports.truncate(at);
         }
-        Self { stage, run: None, ..self }
+        Self { stage, run: None, accepted_by_person: None, ..self }
     }
 
-    fn accept_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
+    /// Returns the progress after the stage was accepted, by its checks or by a person, and what follows.
+    #[must_use]
+    pub fn accept_stage(self, pipeline: &Pipeline, last_output: &str) -> (Self, PipelineAction) {
         let next = pipeline.stage_after(&self.stage);
-        let progress = self.record_report(StageOutcome::Accepted, end.last_output);
+        let progress = self.record_report(StageOutcome::Accepted, last_output);
         match next {
             Some(stage) => (Self { stage, run: None, ..progress }, PipelineAction::RunNextStage),
             None => progress.leave_pipeline(TaskStatus::Done, "every stage was accepted"),

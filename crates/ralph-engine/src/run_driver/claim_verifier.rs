@@ -52,6 +52,8 @@ pub struct VerifiedClaim {
     pub evidence: Evidence,
     /// The work tree that the checks verified, if it could be read.
     pub snapshot: Option<WorkTreeSnapshot>,
+    /// The tree after the checks, if a person may have to decide on the claim.
+    pub tree_after_checks: Option<String>,
     pub warning: Option<String>,
 }
 
@@ -103,12 +105,21 @@ impl ClaimVerifier {
             let control = &mut VerificationControl::new(commands);
             let unbroken = match requirements.verify_seal(seal, control).await {
                 Ok(unbroken) => unbroken,
-                Err(broken) => return VerifiedClaim { evidence: broken, snapshot: None, warning: None },
+                Err(broken) => {
+                    return VerifiedClaim { evidence: broken, snapshot: None, tree_after_checks: None, warning: None };
+                }
             };
-            let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
+            let claimed_root = root.clone();
+            let taken = control.run_blocking(move || take_snapshot_blocking(&claimed_root, isolation)).await.flatten();
             let warning = taken.as_ref().err().map(|error| describe_missing_snapshot(error));
             let evidence = unbroken.verify_claim(context, control).await;
-            VerifiedClaim { evidence, snapshot: taken.ok(), warning }
+            let tree_after_checks = if evidence.may_need_person() {
+                control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten().ok()
+            } else {
+                None
+            };
+            let tree_after_checks = tree_after_checks.map(|snapshot| snapshot.tree);
+            VerifiedClaim { evidence, snapshot: taken.ok(), tree_after_checks, warning }
         }
     }
 

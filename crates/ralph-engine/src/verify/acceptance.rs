@@ -20,6 +20,9 @@ pub struct AcceptancePolicy {
     pub share: Vec<String>,
     /// What a change of a protected test means.
     pub tests: TestProtection,
+    /// The commit that a person accepted in an earlier stage: its tests are the protected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_by_person: Option<String>,
     /// Whether a check that accepted runs again although nothing has changed since.
     pub is_always_fresh: bool,
 }

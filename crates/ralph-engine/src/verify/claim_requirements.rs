@@ -138,7 +138,7 @@ impl SealedClaim {
             (CheckIsolation::Clean, _) => CommitRequirement::AllWork,
             (CheckIsolation::Workspace, duty) => required_commit(duty),
         };
-        let task_base = self.task_base.clone();
+        let task_base = self.acceptance.accepted_by_person.clone().or_else(|| self.task_base.clone());
         let base = match self.duty {
             RoleDuty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
             RoleDuty::None | RoleDuty::Commit | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
@@ -182,7 +182,8 @@ impl SealedClaim {
     }
 }
 
-/// Returns the protected files before the work: a task has worked since the commit from which its work tree started.
+/// Returns the protected files before the work: a task has worked since the commit from which its work tree started, or
+/// which a person accepted.
 fn protected_base(task_base: Option<String>, seal: &Seal) -> Option<ProtectedBase> {
     let recorded = seal.protected.clone()?;
     Some(ProtectedBase { tree: task_base.unwrap_or(recorded.tree), ..recorded })

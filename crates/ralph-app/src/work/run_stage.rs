@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::outcome::RunEnd;
-use ralph_core::pipeline::TaskProgress;
+use ralph_core::pipeline::{TaskProgress, open_rejection};
 use ralph_core::receipt::Receipt;
 
 use super::events::TaskEvent;
@@ -52,6 +52,10 @@ impl TaskRunner {
         let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree, task_seal)?;
         self.budget.limit_policy(&mut plan.spec.policy, ModelSpend::default());
         plan.spec.policy.protected_rejections = count_protected_rejections(&self.store, &self.lease.task_id).await?;
+        if open_rejection(&progress.reports, &progress.stage).is_some() {
+            // What was sent back is the work that was accepted last.
+            plan.spec.acceptance.sent_back_commit = self.store.task_seal(&self.lease.task_id).await?.accepted_commit;
+        }
         // A worker that takes over the task from now on finds the run.
         progress.run = Some(plan.context.id.clone());
         self.save_progress(progress).await?;

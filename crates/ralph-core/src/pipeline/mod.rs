@@ -96,6 +96,18 @@ pub enum PipelineAction {
     ResumeStage,
 }
 
+/// Returns the position of the rejection that this role must answer with a change. It stays open across attempts, until the
+/// role is accepted. Roles other than the coder also take the acceptance of another role as the answer.
+#[must_use]
+pub fn open_rejection(reports: &[StageReport], role: &Role) -> Option<usize> {
+    let at = reports.iter().rposition(|report| report.how == StageOutcome::SentBack)?;
+    let is_answer = |report: &StageReport| {
+        report.how == StageOutcome::Accepted && (*role != Role::Coder || report.stage == Role::Coder)
+    };
+    let is_answered = reports.iter().skip(at + 1).any(is_answer);
+    (!is_answered).then_some(at)
+}
+
 impl Pipeline {
     /// Returns a pipeline of these stages, or `None` if there are none or one occurs twice.
     #[must_use]
@@ -252,8 +264,11 @@ impl TaskProgress {
     fn record_report(mut self, outcome: StageOutcome, words: &str) -> Self {
         let words = text_tail(words.trim(), MAX_REPORT_BYTES).to_owned();
         self.reports.push(StageReport { stage: self.stage.clone(), how: outcome, words });
-        let old = self.reports.len().saturating_sub(MAX_REPORTS);
-        self.reports.drain(..old);
+        while self.reports.len() > MAX_REPORTS {
+            // The rejection that the coder has not answered is kept, however old it is.
+            let oldest = usize::from(open_rejection(&self.reports, &Role::Coder) == Some(0));
+            self.reports.remove(oldest);
+        }
         self
     }
 }

@@ -100,8 +100,8 @@ impl EffectRunner {
         let verification = self.verifier.verify(ClaimRequest { key, round, seal, agent, reading }, commands);
         let messages = self.messages.clone();
         let work = async move {
-            let VerifiedClaim { evidence, snapshot, tree_after_checks, warning } = verification.await;
-            warning.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
+            let VerifiedClaim { evidence, snapshot, tree_after_checks, warnings } = verification.await;
+            warnings.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
             let verified = WorkEvent::Verified { key, evidence, snapshot, tree_after_checks };
             let _ = messages.send(DriverMessage::Work(verified));
         };

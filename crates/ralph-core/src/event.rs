@@ -10,6 +10,7 @@ use crate::attempt::{AttemptReport, ModelSpend};
 use crate::baseline::BaselineTrial;
 use crate::budget::BudgetUsage;
 use crate::control_command::ControlCommand;
+use crate::decision::PersonDecision;
 use crate::evidence::Evidence;
 use crate::receipt::WorkTreeSnapshot;
 use crate::seal::SealingResult;
@@ -98,6 +99,18 @@ pub enum LifecycleEvent {
     Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
     /// The loop has no driver and is cancelled.
     Abandoned,
+    /// A person decided on the claim, or answered the question, that ended the loop as blocked.
+    Decided { verdict: PersonVerdict, decision: PersonDecision },
+}
+
+/// What a person decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersonVerdict {
+    Accepted,
+    /// The loop can be resumed, with the reason in its next prompt.
+    Rejected,
+    /// The agent asked something. The loop can be resumed, with the answer in its next prompt.
+    Answered,
 }
 
 /// The description of a run that its first fact records.
@@ -148,8 +161,14 @@ pub enum WorkEvent {
     Prepared { sealing: SealingResult, baseline: Vec<BaselineTrial> },
     /// The agent of this attempt and all its descendants have ended.
     AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
-    /// The checks of a claim have run. `snapshot` is the work tree that they verified, if it could be read.
-    Verified { key: AttemptKey, evidence: Evidence, snapshot: Option<WorkTreeSnapshot> },
+    /// The checks of a claim have run. `snapshot` is the work tree that they verified, if it could be read;
+    /// `tree_after_checks` is known if a person may have to decide.
+    Verified {
+        key: AttemptKey,
+        evidence: Evidence,
+        snapshot: Option<WorkTreeSnapshot>,
+        tree_after_checks: Option<String>,
+    },
     /// A part of the driver failed while it supervised this attempt or its checks; both have ended.
     Faulted { key: AttemptKey, what: String },
 }

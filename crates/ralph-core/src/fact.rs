@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptEnding, LeftoverProcesses, ModelSpend};
 use crate::baseline::BaselineCheck;
+use crate::decision::PersonDecision;
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::outcome::Outcome;
 use crate::receipt::{Proof, Receipt};
@@ -63,6 +64,12 @@ pub enum Fact {
     IterationEnded { iteration: u32, status: IterationStatus, duration_ms: u64 },
     #[serde(rename = "stop.requested")]
     StopRequested { reason: String },
+    /// A person accepted the claim that ended the run as blocked. The receipt and the completion follow.
+    #[serde(rename = "run.accepted")]
+    RunAccepted { iteration: u32, commit: Option<String>, tree: String, accepted_by: PersonDecision },
+    /// A person rejected that claim. The run can be resumed, with the reason in its next prompt.
+    #[serde(rename = "run.rejected")]
+    RunRejected { iteration: u32, rejected_by: PersonDecision },
     /// The proof of the completion that follows, and its hash.
     #[serde(rename = "receipt")]
     Receipt { receipt: Box<Receipt>, sha256: String },
@@ -197,6 +204,8 @@ impl Fact {
             Self::Verdict { .. } => "verdict",
             Self::IterationEnded { .. } => "iteration.ended",
             Self::StopRequested { .. } => "stop.requested",
+            Self::RunAccepted { .. } => "run.accepted",
+            Self::RunRejected { .. } => "run.rejected",
             Self::Receipt { .. } => "receipt",
             Self::RunFinished { .. } => "run.finished",
         }

@@ -15,6 +15,7 @@ pub mod claim;
 pub mod contradiction;
 pub mod control_command;
 pub mod criterion;
+pub mod decision;
 pub mod duration;
 pub mod effect;
 pub mod event;
@@ -37,7 +38,7 @@ pub mod task;
 pub mod text;
 
 // The folders group the modules for readers of the source; callers find each module at the root of the crate.
-pub use checks::{baseline, check_isolation, commit_requirement, seal};
+pub use checks::{agent_work_commit, baseline, check_isolation, commit_requirement, seal};
 pub use limits::{backoff, budget, rate_limits, stall};
 pub use pipeline::role_duty;
 pub use prompt::prompt_variables;

@@ -1,4 +1,5 @@
 //! The state of a loop, as it is stored after every step. Each phase carries exactly the data that it needs.
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -8,6 +9,7 @@ use crate::attempt::{AttemptReport, ModelSpend};
 use crate::budget::WorkedTime;
 use crate::claim::PromiseNonce;
 use crate::control_command::{PendingCommands, StopRequest};
+use crate::decision::WaitingClaim;
 use crate::event::{AttemptKey, UnixMillis};
 use crate::outcome::RunEnd;
 use crate::policy::Policy;
@@ -45,6 +47,9 @@ pub struct LoopState {
     /// Why the last claim was rejected; `None` if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_rejection: Option<String>,
+    /// The claim that ended the run as blocked, for the decision of a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_claim: Option<Box<WaitingClaim>>,
     #[serde(default, rename = "wishes", skip_serializing_if = "PendingCommands::is_empty")]
     pub pending_commands: PendingCommands,
     pub phase: LoopPhase,
@@ -222,6 +227,7 @@ impl LoopState {
             stall: StallCounter::default(),
             baseline: Vec::new(),
             last_rejection: None,
+            waiting_claim: None,
             pending_commands: PendingCommands::default(),
             phase: LoopPhase::Ready,
         }

@@ -173,6 +173,13 @@ impl RunEnd {
         Self::new(Outcome::Cancelled, "cancelled by ralph cancel".into())
     }
 
+    /// Returns the end of a blocked run whose claim a person rejected, or whose question a person answered. It can be
+    /// resumed.
+    #[must_use]
+    pub fn reopened_by_person(reason: String) -> Self {
+        Self { outcome: Outcome::Interrupted, reason, exit_code: exit_code::BLOCKED }
+    }
+
     #[must_use]
     pub fn interrupted_by_signal(signal: StopSignal) -> Self {
         let (name, exit_code) = match signal {

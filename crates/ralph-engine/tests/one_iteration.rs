@@ -95,9 +95,10 @@ impl HandDriver<'_> {
             Effect::RunChecks { key, round } => {
                 let (seal, reading) = (self.runner.seal().cloned(), self.reading.take());
                 let request = ClaimRequest { key, round, seal, agent: 0, reading };
-                let VerifiedClaim { evidence, snapshot, warning } = self.verifier.verify(request, no_commands()).await;
-                assert_eq!(warning, None);
-                WorkEvent::Verified { key, evidence, snapshot }
+                let VerifiedClaim { evidence, snapshot, tree_after_checks, warnings } =
+                    self.verifier.verify(request, no_commands()).await;
+                assert_eq!(warnings, [""; 0]);
+                WorkEvent::Verified { key, evidence, snapshot, tree_after_checks }
             }
             Effect::Record { .. }
             | Effect::RecordReceipt { .. }

@@ -21,6 +21,12 @@ pub enum ControlAdvice {
     CreateFollowup { task: String },
     /// Make the task ready again.
     RetryTask { task: String },
+    /// Answer the question of the agent of this task or run.
+    AnswerQuestion { id: String, is_task: bool },
+    /// Accept or reject the claim of this task or run.
+    DecideClaim { id: String },
+    /// Reject the claim: its files cannot be accepted.
+    RejectInstead { id: String },
     /// A run is resumed, not retried.
     ResumeRunInstead,
 }

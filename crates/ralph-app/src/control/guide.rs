@@ -3,7 +3,9 @@ use ralph_core::control_command::ControlCommand;
 use ralph_core::task::TaskStatus;
 use ralph_engine::control::CommandDelivery;
 use ralph_engine::project::Project;
+use ralph_engine::run_driver::STAGE_RUN_KIND;
 
+use super::decide::answer_question;
 use super::{
     ControlAdvice, DrivenLoop, LoopPosition, LoopTarget, LoopTargetKind, describe_loop, not_running_error,
     unresponsive_error,
@@ -20,6 +22,8 @@ pub enum GuideResult {
     Delivered(LoopPosition),
     /// No loop is running for this task or run: the next one adds it.
     Stored { name: String },
+    /// It answers the question that had blocked the run, which can be resumed now.
+    Answered { run: String },
 }
 
 /// Checks guidance that a person has written, and removes the white space around it.
@@ -43,6 +47,13 @@ pub async fn send_guidance(project: &Project, id: &str, guidance: String) -> App
 }
 
 async fn send_to_target(target: &LoopTarget, guidance: String) -> AppResult<GuideResult> {
+    if let LoopTargetKind::Run(row) = &target.kind
+        && row.run.status == "blocked"
+        && row.run.kind != STAGE_RUN_KIND
+    {
+        answer_question(target, &row.run, guidance).await?;
+        return Ok(GuideResult::Answered { run: target.name().to_owned() });
+    }
     refuse_ended_target(target)?;
     let driven = target.find_driven_loop().await?;
     let owner = driven.as_ref().and_then(|driven| driven.owner.as_ref());

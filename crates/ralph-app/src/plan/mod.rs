@@ -87,6 +87,9 @@ pub fn build_acceptance(settings: &Settings) -> AppResult<AcceptancePolicy> {
         share: verification.share.value.clone(),
         tests: verification.tests.value,
         is_always_fresh: !verification.cache.value,
+        commit: settings.pipeline.commit.value,
+        sent_back_commit: None,
+        accepted_by_person: None,
     };
     for patterns in [&acceptance.guard, &acceptance.allow_changes] {
         PathPatterns::compile(patterns).map_err(|error| {

@@ -20,6 +20,7 @@ use crate::state::{StateEvidence, adopt_old_state};
 use crate::task_files::{FoundTask, find_task};
 use crate::tasks::TaskAdvice;
 use crate::view::short_id;
+use crate::work::count_protected_rejections;
 use crate::worktrees::ensure_task_is_free;
 
 /// The stage to run.
@@ -69,7 +70,7 @@ pub async fn prepare_task_run(
     let FoundTask { store, row } = find_task(&project, request.task).await?;
     let history = StageHistory::load(&store, &row, &project).await;
     store.close().await;
-    let StageHistory { rejection, base_commit, last_accepted } = history?;
+    let StageHistory { rejection, base_commit, last_accepted, protected_rejections } = history?;
     let role = request.role;
     let stage_request = StageRequest {
         settings: request.settings,
@@ -80,7 +81,8 @@ pub async fn prepare_task_run(
         max_iterations: request.max_iterations,
         earlier_results: rejection.into_iter().collect(),
     };
-    let StagePlan { plan, warnings } = plan_stage(stage_request, &row, project, person)?;
+    let StagePlan { mut plan, warnings } = plan_stage(stage_request, &row, project, person)?;
+    plan.spec.policy.protected_rejections = protected_rejections;
     let plan = match base_commit.filter(|_| role.can_send_back()) {
         Some(base) => plan.with_judge_base(base),
         None => plan,
@@ -106,6 +108,8 @@ struct StageHistory {
     base_commit: Option<String>,
     /// The role of the stage that was accepted last.
     last_accepted: Option<Role>,
+    /// Claims that were rejected because of changed protected tests.
+    protected_rejections: u32,
 }
 
 impl StageHistory {
@@ -117,6 +121,7 @@ impl StageHistory {
             rejection: last_rejection(&runs),
             base_commit: find_base_commit(store, &runs, project).await?,
             last_accepted: last_accepted_role(&runs),
+            protected_rejections: count_protected_rejections(store, &row.task.id).await?,
         })
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
         ReceiptCopy::Matches | ReceiptCopy::Missing => String::new(),
     };
     let verify_hint = if stored.verified { "; its checks can be repeated" } else { "" };
-    format!("{level}, {}{verify_hint}{copy}", describe_files(&receipt))
+    let accepted = receipt.findings.accepted_by.as_ref();
+    let accepted = accepted.map(|by| format!(", accepted by {}", by.user)).unwrap_or_default();
+    format!("{level}{accepted}, {}{verify_hint}{copy}", describe_files(&receipt))
 }
 
 /// Returns the proof level of a stored receipt; `None` if it cannot be read.
@@ -59,7 +61,7 @@ pub(super) fn forged_receipt_line(logs: &Path) -> Option<String> {
 /// The same as JSON.
 pub(super) fn forged_receipt_json(logs: &Path) -> Value {
     let file = logs.join(RECEIPT_FILE_NAME).display().to_string();
-    let forged = json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
+    let forged = json!({ "verified": false, "sha256": null, "accepted_by": null, "repository": null, "file": file, "file_is_forged": true });
     forged_receipt_line(logs).map_or(Value::Null, |_| forged)
 }
 
@@ -69,6 +71,7 @@ pub(super) fn receipt_json(stored: &ReceiptRow, logs: &Path) -> Value {
     json!({
         "verified": stored.verified,
         "sha256": stored.sha256,
+        "accepted_by": receipt.as_ref().and_then(|receipt| receipt.findings.accepted_by.clone()),
         "repository": receipt.map(|receipt| receipt.input.repository),
         "file": logs.join(RECEIPT_FILE_NAME).display().to_string(),
         "file_is_forged": is_forged,

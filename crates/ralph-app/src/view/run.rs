@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::interruptions::AttemptInterruption;
 use super::preparation::RunPreparation;
-use super::run_list::proof_level_json;
+use super::run_list::{accepted_by, proof_level_json};
 use super::text_format::{
     format_cost, format_elapsed, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
 };
@@ -77,6 +77,7 @@ impl RunView {
             "proof": proof_level_json(self.run.proof.as_deref()),
             "proof_reason": self.proof().map(|proof| proof.reason),
             "judged": self.run.proof.as_deref() == Some("judged"),
+            "accepted_by": accepted_by(&self.run),
             "exit_code": self.run.exit_code,
             "agent": self.run.agent,
             "promise": self.run.promise,
@@ -164,6 +165,9 @@ impl RunView {
         if let Some(proof) = self.proof() {
             let _ = writeln!(text, "  {:<8}  {}", "proof", proof.describe());
         }
+        if let Some(by) = accepted_by(run) {
+            let _ = writeln!(text, "  {:<8}  {}, {}", "accepted", by.describe(), by.at);
+        }
         for (label, value) in self.preparation.to_lines() {
             let _ = writeln!(text, "  {label:<8}  {value}");
         }
@@ -185,6 +189,9 @@ impl RunView {
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
         if let Some(proof) = self.proof() {
             let _ = writeln!(text, "proof    {}", proof.describe());
+        }
+        if let Some(by) = accepted_by(run) {
+            let _ = writeln!(text, "accepted {}, {}", by.describe(), by.at);
         }
         let count = pluralize(run.iterations, "iteration");
         let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);

@@ -1,4 +1,5 @@
 //! Renders lists of runs.
+use ralph_core::decision::PersonDecision;
 use ralph_core::receipt::{Proof, ProofLevel};
 use serde_json::{Value, json};
 
@@ -19,6 +20,7 @@ pub fn run_json(run: &RunRow) -> Value {
         "reason": run.reason,
         "proof": proof_level_json(run.proof.as_deref()),
         "judged": run.proof.as_deref() == Some("judged"),
+        "accepted_by": accepted_by(run),
         "exit_code": run.exit_code,
         "agent": run.agent,
         "promise": run.promise,
@@ -30,6 +32,11 @@ pub fn run_json(run: &RunRow) -> Value {
         "input_tokens": run.input_tokens,
         "output_tokens": run.output_tokens,
     })
+}
+
+/// Returns the person who accepted the claim of a run, if one did.
+pub(super) fn accepted_by(run: &RunRow) -> Option<PersonDecision> {
+    serde_json::from_str(run.accepted_by.as_deref()?).ok()
 }
 
 /// Returns the JSON value of a stored proof level: `judged` is a way to be `checked`.
@@ -57,11 +64,12 @@ fn run_subject(run: &RunRow) -> String {
     }
 }
 
-/// Returns the status, with the proof level of a completed run.
+/// Returns the status, with the proof level of a completed run and the person who accepted it.
 fn status_text(run: &RunRow) -> String {
-    match &run.proof {
-        Some(proof) => format!("{} ({proof})", run.status),
-        None => run.status.clone(),
+    match (&run.proof, accepted_by(run)) {
+        (Some(proof), Some(by)) => format!("{} ({proof}, accepted by {})", run.status, by.user),
+        (Some(proof), None) => format!("{} ({proof})", run.status),
+        (None, _) => run.status.clone(),
     }
 }
 

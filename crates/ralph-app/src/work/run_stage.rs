@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::outcome::RunEnd;
-use ralph_core::pipeline::TaskProgress;
+use ralph_core::pipeline::{TaskProgress, open_rejection};
 use ralph_core::receipt::Receipt;
 
 use super::events::TaskEvent;
@@ -16,7 +16,7 @@ use ralph_engine::run_driver::{
     self, Clock, ControlInput, ResumedRun, RunContext, RunLease, RunPlan, RunResources, StartMode,
 };
 use ralph_engine::verify::TaskSeal;
-use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
+use ralph_store::{LeaseDisposition, RunRow, Store, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
 use ralph_util::failpoints::{self, FailPoint};
 
 /// How a stage ended, and what is kept of it.
@@ -51,6 +51,11 @@ impl TaskRunner {
         }
         let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree, task_seal)?;
         self.budget.limit_policy(&mut plan.spec.policy, ModelSpend::default());
+        plan.spec.policy.protected_rejections = count_protected_rejections(&self.store, &self.lease.task_id).await?;
+        if open_rejection(&progress.reports, &progress.stage).is_some() {
+            // What was sent back is the work that was accepted last.
+            plan.spec.acceptance.sent_back_commit = self.store.task_seal(&self.lease.task_id).await?.accepted_commit;
+        }
         // A worker that takes over the task from now on finds the run.
         progress.run = Some(plan.context.id.clone());
         self.save_progress(progress).await?;
@@ -151,6 +156,13 @@ impl TaskRunner {
             TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Keep };
         Ok(self.advance_task(&update).await?)
     }
+}
+
+/// Returns how many claims of a task were rejected because of changed protected tests, in all its stages and attempts.
+/// Each run starts with the count of the runs before it.
+pub(crate) async fn count_protected_rejections(store: &Store, task: &str) -> AppResult<u32> {
+    let Some(newest) = store.runs_of_task(task).await?.pop() else { return Ok(0) };
+    Ok(store.load_run(&newest.id).await?.state.protected_rejections)
 }
 
 /// Adds the fence of the worker's lease to the plan of a stage.

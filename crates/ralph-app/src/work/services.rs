@@ -12,7 +12,7 @@ use ralph_engine::run_driver::{
     ControlEvent, ControlInput, OutputVisibility, RunContext, RunObserver, RunPlan, RunSpec, STAGE_RUN_KIND,
     SignalRequest, SuspendRequest,
 };
-use ralph_engine::verify::TaskSeal;
+use ralph_engine::verify::{AcceptancePolicy, TaskSeal};
 use ralph_engine::worktree::{AcceptanceBase, UnlandedWork};
 use ralph_process::Keeper;
 use ralph_store::{RunRow, Store, StoredRun, TaskListItem, TaskRow};
@@ -179,7 +179,9 @@ impl WorkServices {
             BaselineMode::Skip => RequiredProof::Any,
         };
         let duty = spec.policy.duty.after_stages(&progress.reports);
-        let spec = RunSpec { policy: Policy { baseline, required_proof, duty, ..spec.policy }, ..spec };
+        let accepted_by_person = progress.accepted_by_person.clone();
+        let acceptance = AcceptancePolicy { accepted_by_person, ..spec.acceptance };
+        let spec = RunSpec { policy: Policy { baseline, required_proof, duty, ..spec.policy }, acceptance, ..spec };
         let task_seal = task_seal.cloned();
         let context = RunContext { kind: STAGE_RUN_KIND, project: tree.clone(), task_seal, ..context };
         let plan = RunPlan { spec, context };

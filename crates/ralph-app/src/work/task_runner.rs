@@ -260,7 +260,7 @@ impl TaskRunner {
 }
 
 /// Returns the new metadata of the task, if they change.
-fn updated_metadata(before: &str, status: TaskStatus, failure: Option<&StageFailure>) -> Option<String> {
+pub(crate) fn updated_metadata(before: &str, status: TaskStatus, failure: Option<&StageFailure>) -> Option<String> {
     let mut metadata: Map<String, Value> = serde_json::from_str(before).unwrap_or_default();
     match failure {
         Some(failure) => drop(metadata.insert(FAILURE_METADATA_KEY.to_owned(), json!(failure))),

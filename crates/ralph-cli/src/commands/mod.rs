@@ -23,7 +23,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
-use control::{cancel, guide, pause, retry, undo};
+use control::{accept, cancel, guide, pause, reject, retry, undo};
 use look::{attach, diff, events, runs, show, stats, status, verify};
 use plumbing::{backup, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command};
@@ -77,6 +77,8 @@ enum CliCommand {
     Pause(pause::PauseArgs),
     Retry(retry::RetryArgs),
     Guide(guide::GuideArgs),
+    Accept(accept::AcceptArgs),
+    Reject(reject::RejectArgs),
     Init(init::InitArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
@@ -201,6 +203,8 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Pause(args) => pause::run(&args),
         CliCommand::Retry(args) => retry::run(&args),
         CliCommand::Guide(args) => guide::run(&args),
+        CliCommand::Accept(args) => accept::run(&args),
+        CliCommand::Reject(args) => reject::run(&args),
         CliCommand::Init(args) => init::run(&args),
         CliCommand::Install(args) => install::run_install(&args),
         CliCommand::Uninstall(args) => install::run_uninstall(&args),

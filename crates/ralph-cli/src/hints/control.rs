@@ -22,6 +22,18 @@ pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
             return format!("create another task for further work: ralph task followup {task}");
         }
         ControlAdvice::RetryTask { task } => return format!("`ralph retry {task}` makes it ready again"),
+        ControlAdvice::AnswerQuestion { id, is_task: true } => {
+            return format!("answer it with `ralph guide {id} TEXT`, then `ralph retry {id}`");
+        }
+        ControlAdvice::AnswerQuestion { id, is_task: false } => {
+            return format!("answer it with `ralph guide {id} TEXT`, then `ralph resume {id}`");
+        }
+        ControlAdvice::DecideClaim { id } => {
+            return format!("`ralph accept {id}` or `ralph reject {id} --because TEXT`");
+        }
+        ControlAdvice::RejectInstead { id } => {
+            return format!("restore the files, or reject the claim: `ralph reject {id} --because TEXT`");
+        }
         ControlAdvice::ResumeRunInstead => {
             "`ralph resume` resumes a run that was interrupted; `ralph task list` lists the tasks"
         }

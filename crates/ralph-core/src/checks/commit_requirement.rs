@@ -30,6 +30,8 @@ pub enum CommitRequirement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitPeriod {
     Run,
+    /// Since a judging role sent the work back, in all attempts.
+    Rework,
     Task,
 }
 
@@ -37,6 +39,7 @@ impl CommitPeriod {
     const fn describe(self) -> &'static str {
         match self {
             Self::Run => "since the run began",
+            Self::Rework => "since the work was sent back",
             Self::Task => "since the work on the task began",
         }
     }

@@ -288,6 +288,12 @@ impl Evidence {
         self.checks.iter().find(decides).is_some_and(|check| check.method == EvidenceKind::ProtectedTests)
     }
 
+    /// Returns whether this verdict can end the run as blocked, so that a person decides.
+    #[must_use]
+    pub fn may_need_person(&self) -> bool {
+        self.is_rejected_by_protected_tests() || self.verdict() == Verdict::CouldNotEvaluate
+    }
+
     /// Counts the checks that verify more than the claim.
     fn count_independent_checks(&self) -> usize {
         let is_claim_only = |kind: EvidenceKind| {

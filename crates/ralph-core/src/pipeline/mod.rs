@@ -43,6 +43,9 @@ pub struct TaskProgress {
     /// The reports of the last stages, oldest first.
     #[serde(default, rename = "said", skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<StageReport>,
+    /// The commit that a person accepted last. Its tests are the protected ones from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_by_person: Option<String>,
 }
 
 /// How a stage ended, for the prompts of later stages.
@@ -93,6 +96,18 @@ pub enum PipelineAction {
     ResumeStage,
 }
 
+/// Returns the position of the rejection that this role must answer with a change. It stays open across attempts, until the
+/// role is accepted. Roles other than the coder also take the acceptance of another role as the answer.
+#[must_use]
+pub fn open_rejection(reports: &[StageReport], role: &Role) -> Option<usize> {
+    let at = reports.iter().rposition(|report| report.how == StageOutcome::SentBack)?;
+    let is_answer = |report: &StageReport| {
+        report.how == StageOutcome::Accepted && (*role != Role::Coder || report.stage == Role::Coder)
+    };
+    let is_answered = reports.iter().skip(at + 1).any(is_answer);
+    (!is_answered).then_some(at)
+}
+
 impl Pipeline {
     /// Returns a pipeline of these stages, or `None` if there are none or one occurs twice.
     #[must_use]
@@ -119,6 +134,7 @@ impl Pipeline {
                 rounds: 0,
                 attempts: 0,
                 reports: Vec::new(),
+                accepted_by_person: None,
             },
         }
     }
@@ -165,7 +181,7 @@ impl TaskProgress {
             return self.send_back(pipeline, end.run_end);
         }
         match end.run_end.outcome {
-            Outcome::Completed => self.accept_stage(pipeline, end),
+            Outcome::Completed => self.accept_stage(pipeline, end.last_output),
             Outcome::Exhausted | Outcome::Failed | Outcome::Stalled => self.fail_stage(pipeline, end),
             // The stage starts again once a worker with budget takes the task.
             Outcome::OverBudget if end.is_worker_budget_spent => {
@@ -178,6 +194,12 @@ impl TaskProgress {
         }
     }
 
+    /// Returns the progress after a person rejected the claim of the stage: its run continues.
+    #[must_use]
+    pub fn continue_run(self, run: String) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
     /// Returns the progress after the user reset the work to the start of `stage`, without the reports of later stages.
     #[must_use]
     pub fn rewind_to(mut self, stage: Role) -> Self {
@@ -187,12 +209,14 @@ impl TaskProgress {
         {
             self.reports.truncate(at);
         }
-        Self { stage, run: None, ..self }
+        Self { stage, run: None, accepted_by_person: None, ..self }
     }
 
-    fn accept_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
+    /// Returns the progress after the stage was accepted, by its checks or by a person, and what follows.
+    #[must_use]
+    pub fn accept_stage(self, pipeline: &Pipeline, last_output: &str) -> (Self, PipelineAction) {
         let next = pipeline.stage_after(&self.stage);
-        let progress = self.record_report(StageOutcome::Accepted, end.last_output);
+        let progress = self.record_report(StageOutcome::Accepted, last_output);
         match next {
             Some(stage) => (Self { stage, run: None, ..progress }, PipelineAction::RunNextStage),
             None => progress.leave_pipeline(TaskStatus::Done, "every stage was accepted"),
@@ -238,8 +262,11 @@ impl TaskProgress {
     fn record_report(mut self, outcome: StageOutcome, words: &str) -> Self {
         let words = text_tail(words.trim(), MAX_REPORT_BYTES).to_owned();
         self.reports.push(StageReport { stage: self.stage.clone(), how: outcome, words });
-        let old = self.reports.len().saturating_sub(MAX_REPORTS);
-        self.reports.drain(..old);
+        while self.reports.len() > MAX_REPORTS {
+            // The rejection that the coder has not answered is kept, however old it is.
+            let oldest = usize::from(open_rejection(&self.reports, &Role::Coder) == Some(0));
+            self.reports.remove(oldest);
+        }
         self
     }
 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::criterion::{Criterion, external_checks};
-use crate::pipeline::{StageOutcome, StageReport};
+use crate::pipeline::{StageReport, open_rejection};
 use crate::task::Role;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ use crate::task::Role;
 pub enum RoleDuty {
     #[default]
     None,
-    /// A coder must have committed since its stage started.
+    /// A coder must have committed since its stage started, or since the work was sent back.
     Commit,
     /// The coder's work must be committed; commits of earlier attempts at the task count.
     CommitForTask,
@@ -39,7 +39,7 @@ impl RoleDuty {
     #[must_use]
     pub fn after_stages(self, reports: &[StageReport]) -> Self {
         match self {
-            Self::Commit if reports.last().is_none_or(|last| last.how != StageOutcome::SentBack) => Self::CommitForTask,
+            Self::Commit if open_rejection(reports, &Role::Coder).is_none() => Self::CommitForTask,
             Self::None | Self::Commit | Self::CommitForTask | Self::Approve | Self::Back => self,
         }
     }
@@ -69,6 +69,7 @@ impl RoleDuty {
 mod tests {
     use super::*;
     use crate::criterion::{ExternalCheck, VerificationMethod};
+    use crate::pipeline::StageOutcome;
 
     // spec: V13
     #[test]
@@ -86,6 +87,21 @@ mod tests {
         assert_eq!(RoleDuty::Commit.after_stages(&reports(StageOutcome::Failed)), RoleDuty::CommitForTask);
         assert_eq!(RoleDuty::Commit.after_stages(&reports(StageOutcome::SentBack)), RoleDuty::Commit);
         assert_eq!(RoleDuty::Approve.after_stages(&reports(StageOutcome::Failed)), RoleDuty::Approve);
+    }
+
+    // spec: V13
+    // finding: N15
+    #[test]
+    fn work_that_was_sent_back_needs_a_change_until_the_coder_is_accepted() {
+        let report = |stage, how| StageReport { stage, how, words: String::new() };
+        let mut reports = alloc::vec![
+            report(Role::Reviewer, StageOutcome::SentBack),
+            report(Role::Coder, StageOutcome::Failed),
+            report(Role::Other("planner".into()), StageOutcome::Accepted),
+        ];
+        assert_eq!(RoleDuty::Commit.after_stages(&reports), RoleDuty::Commit);
+        reports.push(report(Role::Coder, StageOutcome::Accepted));
+        assert_eq!(RoleDuty::Commit.after_stages(&reports), RoleDuty::CommitForTask);
     }
 
     // spec: V13

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::ModelSpend;
 use crate::baseline::BaselineStatus;
 use crate::criterion::Criterion;
+use crate::decision::PersonDecision;
 
 pub use proof_level::{BaselineResult, Proof, ProofLevel, reason_against_proof};
 pub use receipt_builder::{CompletedRun, ReceiptBuilder};
@@ -75,6 +76,9 @@ pub struct ReceiptFindings {
     /// The proof level and its reason; `None` in a receipt of an older ralph.
     #[serde(flatten)]
     pub proof: Option<Proof>,
+    /// The person who accepted the claim, if the checks did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_by: Option<PersonDecision>,
     pub reason: String,
     pub iterations: u32,
     pub checks: Vec<ReceiptCheck>,

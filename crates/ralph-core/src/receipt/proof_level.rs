@@ -132,6 +132,19 @@ impl Proof {
         }
     }
 
+    /// Returns the proof of evidence that did not accept the claim, for a person who accepts it nevertheless. It is never
+    /// `proven`.
+    #[must_use]
+    pub fn of_unaccepted(checks: &[CheckEvidence], reason: &str) -> Self {
+        let measured = Self::from_evidence(checks, &[]);
+        match measured.level {
+            ProofLevel::Unverified => Self::new(ProofLevel::Unverified, format!("no check accepted it: {reason}")),
+            ProofLevel::Checked | ProofLevel::Proven => {
+                Self { reason: format!("not every check accepted it: {reason}"), ..measured }
+            }
+        }
+    }
+
     fn new(level: ProofLevel, reason: impl Into<String>) -> Self {
         Self { level, reason: reason.into(), is_judged: false }
     }
@@ -278,6 +291,16 @@ mod tests {
         let proof = Proof::from_evidence(&[command("make")], &[before("make", PASSES)]);
         assert_eq!(proof.describe(), "checked: `make` passed already before the work");
         assert_eq!(level(&[command("make")], &[before("make", BaselineStatus::CannotRun)]), ProofLevel::Checked);
+    }
+
+    // spec: V16, V17
+    #[test]
+    fn evidence_that_did_not_accept_the_claim_is_never_proven() {
+        let rejected =
+            CheckEvidence { verdict: Verdict::Rejected, ..evidence_of(EvidenceKind::ProtectedTests, "tests") };
+        let proof = Proof::of_unaccepted(&[command("make"), rejected.clone()], "tests were changed");
+        assert_eq!(proof.describe(), "checked: not every check accepted it: tests were changed");
+        assert_eq!(Proof::of_unaccepted(&[rejected], "so").describe(), "unverified: no check accepted it: so");
     }
 
     // spec: V16

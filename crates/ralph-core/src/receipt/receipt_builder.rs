@@ -13,6 +13,8 @@ use crate::outcome::Outcome;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReceiptBuilder {
     findings: ReceiptFindings,
+    /// The checks of the last claim, if they did not accept it.
+    unaccepted_checks: Vec<ReceiptCheck>,
 }
 
 /// The end of a run that was completed.
@@ -52,14 +54,21 @@ impl ReceiptBuilder {
             Fact::Verdict { verdict: Verdict::Accepted, checks, .. } => {
                 self.findings.checks = checks.iter().map(ReceiptCheck::from).collect();
             }
-            Fact::Verdict { verdict: Verdict::Rejected | Verdict::CouldNotEvaluate, .. }
-            | Fact::RunResumed { .. }
+            Fact::Verdict { verdict: Verdict::Rejected | Verdict::CouldNotEvaluate, checks, .. } => {
+                self.unaccepted_checks = checks.iter().map(ReceiptCheck::from).collect();
+            }
+            Fact::RunAccepted { accepted_by, .. } => {
+                self.findings.accepted_by = Some(accepted_by.clone());
+                self.findings.checks = core::mem::take(&mut self.unaccepted_checks);
+            }
+            Fact::RunResumed { .. }
             | Fact::AttemptStarted { .. }
             | Fact::RetryScheduled { .. }
             | Fact::LimitWaiting { .. }
             | Fact::SessionFresh { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::RunRejected { .. }
             | Fact::IterationEnded { .. }
             | Fact::StopRequested { .. }
             | Fact::Receipt { .. }
@@ -82,6 +91,7 @@ impl ReceiptBuilder {
     fn reset_iteration(&mut self) {
         self.findings.claim = String::new();
         self.findings.checks = Vec::new();
+        self.unaccepted_checks = Vec::new();
         (self.findings.model, self.findings.session) = (None, None);
     }
 

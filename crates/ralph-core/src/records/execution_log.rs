@@ -113,6 +113,8 @@ impl ExecutionRecordBuilder {
             | Fact::RunResumed { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::RunAccepted { .. }
+            | Fact::RunRejected { .. }
             | Fact::AttemptStarted { .. }
             | Fact::RetryScheduled { .. }
             | Fact::LimitWaiting { .. }

@@ -21,8 +21,12 @@ pub enum JournalViolation {
     UnendedIteration,
     #[error("attempts are not numbered from 1 without gaps within the current iteration")]
     AttemptNumbering,
-    #[error("run.finished is followed by a fact other than the resume or cancel of an interrupted run")]
+    #[error(
+        "run.finished is followed by a fact other than the resume or cancel of an interrupted run, or the decision on a blocked one"
+    )]
     FactAfterEnd,
+    #[error("a person's decision does not follow the end of a blocked run")]
+    DecisionWithoutClaim,
     #[error("the iteration count of run.finished does not match the journal")]
     IterationCountMismatch,
     #[error("the run is marked completed, but no claim was accepted")]
@@ -55,6 +59,8 @@ enum RunEndState {
     #[default]
     Open,
     Interrupted,
+    /// A person may decide on the last claim.
+    Blocked,
     Final,
 }
 
@@ -86,8 +92,11 @@ impl JournalValidator {
             | (
                 RunEndState::Interrupted,
                 Fact::RunResumed { .. } | Fact::RunFinished { outcome: Outcome::Cancelled, .. },
-            ) => {}
-            (RunEndState::Interrupted | RunEndState::Final, _) => return Err(JournalViolation::FactAfterEnd),
+            )
+            | (RunEndState::Blocked, Fact::RunAccepted { .. } | Fact::RunRejected { .. } | Fact::RunGuided { .. }) => {}
+            (RunEndState::Interrupted | RunEndState::Blocked | RunEndState::Final, _) => {
+                return Err(JournalViolation::FactAfterEnd);
+            }
         }
         match fact {
             Fact::RunStarted { .. } => Err(JournalViolation::DuplicateRunStarted),
@@ -108,6 +117,17 @@ impl JournalValidator {
                 self.is_proven = *verdict == Verdict::Accepted;
                 Ok(())
             }
+            Fact::RunAccepted { .. } | Fact::RunRejected { .. } if self.run_end == RunEndState::Open => {
+                Err(JournalViolation::DecisionWithoutClaim)
+            }
+            Fact::RunAccepted { .. } => {
+                (self.run_end, self.is_proven) = (RunEndState::Open, true);
+                Ok(())
+            }
+            Fact::RunRejected { .. } | Fact::RunGuided { .. } => {
+                self.run_end = RunEndState::Open;
+                Ok(())
+            }
             Fact::RunFinished { outcome, iterations, .. } => self.finish_run(*outcome, *iterations),
             Fact::AttemptEnded { .. }
             | Fact::RetryScheduled { .. }
@@ -115,7 +135,6 @@ impl JournalValidator {
             | Fact::AgentChanged { .. }
             | Fact::SessionFresh { .. }
             | Fact::RunPaused { .. }
-            | Fact::RunGuided { .. }
             | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => Ok(()),
         }
@@ -161,7 +180,16 @@ impl JournalValidator {
     }
 
     fn finish_run(&mut self, outcome: Outcome, iterations: u32) -> Result<(), JournalViolation> {
-        self.run_end = if outcome == Outcome::Interrupted { RunEndState::Interrupted } else { RunEndState::Final };
+        self.run_end = match outcome {
+            Outcome::Interrupted => RunEndState::Interrupted,
+            Outcome::Blocked => RunEndState::Blocked,
+            Outcome::Completed
+            | Outcome::Exhausted
+            | Outcome::Failed
+            | Outcome::Stalled
+            | Outcome::OverBudget
+            | Outcome::Cancelled => RunEndState::Final,
+        };
         match outcome {
             _ if iterations != self.iterations_begun => Err(JournalViolation::IterationCountMismatch),
             _ if self.iterations_ended != self.iterations_begun => Err(JournalViolation::UnendedIteration),
@@ -186,6 +214,7 @@ mod tests {
 
     use super::*;
     use crate::attempt::ModelSpend;
+    use crate::decision::PersonDecision;
     use crate::fact::{ClaimFact, NextStep};
     use crate::step::tests::builders::sample_seal;
 
@@ -242,6 +271,30 @@ mod tests {
             spend: ModelSpend::default(),
             proof: None,
         }
+    }
+
+    // spec: D4, V17
+    #[test]
+    fn a_person_decides_only_after_the_end_of_a_blocked_run() {
+        let by = PersonDecision { user: "anna".to_string(), at: "now".to_string(), because: None };
+        let accepted = Fact::RunAccepted { iteration: 1, commit: None, tree: "t".to_string(), accepted_by: by.clone() };
+        let rejected = Fact::RunRejected { iteration: 1, rejected_by: by };
+        let mut facts = sample_journal(Verdict::Rejected);
+        let completed = facts.pop().unwrap();
+        let too_early = [facts.as_slice(), &[accepted.clone(), completed.clone()]].concat();
+        assert_eq!(check_facts(&too_early), Err(JournalViolation::DecisionWithoutClaim));
+        facts.push(Fact::RunFinished {
+            outcome: Outcome::Blocked,
+            reason: "so".to_string(),
+            iterations: 1,
+            exit_code: 6,
+            spend: ModelSpend::default(),
+            proof: None,
+        });
+        assert_eq!(check_facts(&[facts.as_slice(), &[accepted, completed.clone()]].concat()), Ok(()));
+        assert_eq!(check_facts(&[facts.as_slice(), &[rejected, run_interrupted(), run_resumed()]].concat()), Ok(()));
+        let undecided = [facts.as_slice(), &[completed]].concat();
+        assert_eq!(check_facts(&undecided), Err(JournalViolation::FactAfterEnd));
     }
 
     fn run_resumed() -> Fact {

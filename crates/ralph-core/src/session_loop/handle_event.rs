@@ -190,7 +190,7 @@ fn apply_evidence(state: SessionLoop, evidence: Evidence, moment: &DecisionMomen
         return (state, SessionDecision::allow_silently());
     };
     let key = iteration.attempt_key(*attempt);
-    let kind = EventKind::Work(WorkEvent::Verified { key, evidence, snapshot: None });
+    let kind = EventKind::Work(WorkEvent::Verified { key, evidence, snapshot: None, tree_after_checks: None });
     advance_loop(SessionLoop { unfinished: 0, ..state }, kind, moment)
 }
 

@@ -2,6 +2,7 @@
 //! phase matches every group of events by name, so that the compiler lists the places that must handle a new event.
 mod abandoned;
 mod commands;
+mod decided;
 mod paused;
 mod preparing;
 mod rate_limited;
@@ -16,6 +17,7 @@ mod working;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -84,13 +86,20 @@ fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEven
             recovery::on_recovered(context, phase, changed, orders)
         }
         (LifecycleEvent::Abandoned, phase) => abandoned::on_abandoned(context, phase),
+        (LifecycleEvent::Decided { verdict, decision }, phase) => {
+            decided::on_decided(context, phase, verdict, decision)
+        }
     }
 }
 
 /// Counts the time up to `at` as worked, unless the run was paused or had no driver until now.
 fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, kind: &EventKind) -> WorkedTime {
-    let has_new_driver =
-        matches!(kind, EventKind::Lifecycle(LifecycleEvent::Started { .. } | LifecycleEvent::Recovered { .. }));
+    let has_new_driver = matches!(
+        kind,
+        EventKind::Lifecycle(
+            LifecycleEvent::Started { .. } | LifecycleEvent::Recovered { .. } | LifecycleEvent::Decided { .. }
+        )
+    );
     if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {
         return worked.resume_at(at);
     }
@@ -112,6 +121,7 @@ struct LoopContext {
     stall: crate::stall::StallCounter,
     baseline: Vec<crate::receipt::BaselineResult>,
     last_rejection: Option<String>,
+    waiting_claim: Option<Box<crate::decision::WaitingClaim>>,
     pending_commands: crate::control_command::PendingCommands,
     /// Not stored: valid for the current event only.
     event_context: EventContext,
@@ -141,6 +151,7 @@ impl LoopContext {
             stall,
             baseline,
             last_rejection,
+            waiting_claim,
             pending_commands,
             phase,
         } = state;
@@ -156,6 +167,7 @@ impl LoopContext {
             stall,
             baseline,
             last_rejection,
+            waiting_claim,
             pending_commands,
             event_context,
         };
@@ -175,6 +187,7 @@ impl LoopContext {
             stall: self.stall,
             baseline: self.baseline,
             last_rejection: self.last_rejection,
+            waiting_claim: self.waiting_claim,
             pending_commands: self.pending_commands,
             phase,
         }

@@ -249,7 +249,7 @@ fn run_finished_effects(context: &LoopContext, iterations: u32, ended: &RunEnd) 
     [run_finished(context, iterations, ended, None), Effect::Finish]
 }
 
-fn run_finished(context: &LoopContext, iterations: u32, ended: &RunEnd, proof: Option<Proof>) -> Effect {
+pub(super) fn run_finished(context: &LoopContext, iterations: u32, ended: &RunEnd, proof: Option<Proof>) -> Effect {
     record_fact(Fact::RunFinished {
         outcome: ended.outcome,
         reason: ended.reason.clone(),

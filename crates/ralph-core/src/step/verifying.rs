@@ -1,4 +1,5 @@
 //! The phase in which the checks of a claim run. A run with checks can be completed only here.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -6,6 +7,7 @@ use alloc::vec;
 use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::control_command::StopRequest;
+use crate::decision::WaitingClaim;
 use crate::effect::{Effect, ReceiptSnapshot};
 use crate::event::{EventKind, RunControl, WorkEvent};
 use crate::evidence::{Evidence, Verdict};
@@ -28,8 +30,8 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
         return context.stay_in(LoopPhase::Verifying { iteration, attempt });
     }
     match event {
-        EventKind::Work(WorkEvent::Verified { evidence, snapshot, .. }) => {
-            on_verified(context, iteration, evidence, snapshot)
+        EventKind::Work(WorkEvent::Verified { evidence, snapshot, tree_after_checks, .. }) => {
+            on_verified(context, iteration, evidence, ClaimedFiles { snapshot, tree_after_checks })
         }
         EventKind::Control(RunControl::Interrupted { signal }) => {
             stop_checks(context, iteration, attempt, StopRequest::Signal(signal))
@@ -50,11 +52,17 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
     }
 }
 
+/// The files of a claim, as far as git could read them.
+struct ClaimedFiles {
+    snapshot: Option<WorkTreeSnapshot>,
+    tree_after_checks: Option<String>,
+}
+
 fn on_verified(
     mut context: LoopContext,
     mut iteration: IterationState,
     evidence: Evidence,
-    snapshot: Option<WorkTreeSnapshot>,
+    files: ClaimedFiles,
 ) -> StepResult {
     iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
@@ -69,25 +77,32 @@ fn on_verified(
     };
     let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
+    let ClaimedFiles { snapshot, tree_after_checks } = files;
+    let claim =
+        WaitingClaim { iteration: iteration.number, reason: reason.clone(), proof, snapshot, tree_after_checks };
     let (state, effects) = match verdict {
         Verdict::Accepted => {
+            let WaitingClaim { proof, snapshot, .. } = claim;
             let snapshot = ReceiptSnapshot::of_verified_claim(snapshot);
             transitions::complete_run(context, &iteration, AcceptedClaim { reason, proof, snapshot })
         }
-        Verdict::CouldNotEvaluate if is_too_often_blind => {
-            let run_end = RunEnd::new(Outcome::Blocked, reason);
-            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
-        }
+        Verdict::CouldNotEvaluate if is_too_often_blind => block_run(context, &iteration, claim),
         Verdict::Rejected if is_too_often_changed => {
             let reason = format!("the agent changed protected tests twice, a person decides: {reason}");
-            let run_end = RunEnd::new(Outcome::Blocked, reason);
-            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
+            block_run(context, &iteration, WaitingClaim { reason, ..claim })
         }
         Verdict::Rejected | Verdict::CouldNotEvaluate => {
             transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
     };
     (state, core::iter::once(record_fact(fact)).chain(effects).collect())
+}
+
+/// Ends the run as blocked. The claim waits for the decision of a person.
+fn block_run(mut context: LoopContext, iteration: &IterationState, claim: WaitingClaim) -> StepResult {
+    let run_end = RunEnd::new(Outcome::Blocked, claim.reason.clone());
+    context.waiting_claim = Some(Box::new(claim));
+    transitions::finish_with_iteration(context, iteration, IterationStatus::Finished, run_end)
 }
 
 /// The verdict on a claim, with the proof level that it would have.
@@ -100,7 +115,10 @@ struct ClaimVerdict {
 /// Returns the verdict on a claim. Accepted evidence of a lower proof level than the run requires rejects it.
 fn judge_claim(context: &LoopContext, evidence: &Evidence) -> ClaimVerdict {
     let (verdict, reason) = (evidence.verdict(), evidence.verdict_reason());
-    let proof = Proof::from_evidence(&evidence.checks, &context.baseline);
+    let proof = match verdict {
+        Verdict::Accepted => Proof::from_evidence(&evidence.checks, &context.baseline),
+        Verdict::Rejected | Verdict::CouldNotEvaluate => Proof::of_unaccepted(&evidence.checks, &reason),
+    };
     match (verdict, context.policy.required_proof) {
         (Verdict::Accepted, RequiredProof::Proven) if proof.level < ProofLevel::Proven => {
             let reason = format!("the result must be proven, but is only {}", proof.describe());

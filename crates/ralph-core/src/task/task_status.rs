@@ -66,6 +66,12 @@ impl TaskStatus {
         }
     }
 
+    /// Returns the status of a task that waits for this stage. The status of a custom role is that of a new task.
+    #[must_use]
+    pub fn before_stage(role: &Role) -> Self {
+        Self::while_in_role(role).unwrap_or(Self::Todo)
+    }
+
     /// Returns the role whose accepted work this role judges. The coder has none.
     #[must_use]
     pub fn preceding_role(role: &Role) -> Option<Role> {

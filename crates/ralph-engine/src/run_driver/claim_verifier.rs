@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ralph_core::agent_work_commit::{CommitMode, LeftOutFile, describe_left_out};
+use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::claim::ClaimReading;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
@@ -21,7 +23,7 @@ use crate::verify::{
     CheckCache, CheckContext, ClaimRequirements, SealMonitor, SubmittedClaim, VerificationControl,
     VerificationPreparation, read_protected_base,
 };
-use crate::worktree;
+use crate::worktree::{self, AgentWorkCommit, TaskWorktree};
 use ralph_agents::replay_output::read_output_claim;
 use ralph_process::{JobCommand, Keeper, LogBudget};
 use ralph_util::failpoints::{self, FailPoint};
@@ -52,7 +54,9 @@ pub struct VerifiedClaim {
     pub evidence: Evidence,
     /// The work tree that the checks verified, if it could be read.
     pub snapshot: Option<WorkTreeSnapshot>,
-    pub warning: Option<String>,
+    /// The tree after the checks, if a person may have to decide on the claim.
+    pub tree_after_checks: Option<String>,
+    pub warnings: Vec<String>,
 }
 
 impl ClaimVerifier {
@@ -101,17 +105,46 @@ impl ClaimVerifier {
         let requirements = self.requirements();
         let root = self.plan.context.project.root.clone();
         let isolation = self.plan.spec.acceptance.isolation;
+        let task_tree = self.task_tree_to_commit();
         async move {
             failpoints::reach_fail_point(FailPoint::VerifyStarted);
             let control = &mut VerificationControl::new(commands);
             let unbroken = match requirements.verify_seal(seal, control).await {
                 Ok(unbroken) => unbroken,
-                Err(broken) => return VerifiedClaim { evidence: broken, snapshot: None, warning: None },
+                Err(broken) => {
+                    return VerifiedClaim {
+                        evidence: broken,
+                        snapshot: None,
+                        tree_after_checks: None,
+                        warnings: Vec::new(),
+                    };
+                }
             };
-            let taken = control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten();
-            let warning = taken.as_ref().err().map(|error| describe_missing_snapshot(error));
+            let committed = commit_work(task_tree, control).await;
+            let unbroken = unbroken.without_files(committed.left_out_paths());
+            let (claimed_root, message) = (root.clone(), committed.left_out_message());
+            let taken =
+                control.run_blocking(move || take_claimed_snapshot(&claimed_root, isolation, message)).await.flatten();
+            let no_snapshot = taken.as_ref().err().map(|error| describe_missing_snapshot(error));
+            let warnings = committed.into_warnings().into_iter().chain(no_snapshot).collect();
             let evidence = unbroken.verify_claim(context, taken.as_ref().ok(), control).await;
-            VerifiedClaim { evidence, snapshot: taken.ok(), warning }
+            let tree_after_checks = if evidence.may_need_person() {
+                control.run_blocking(move || take_snapshot_blocking(&root, isolation)).await.flatten().ok()
+            } else {
+                None
+            };
+            let tree_after_checks = tree_after_checks.map(|snapshot| snapshot.tree);
+            VerifiedClaim { evidence, snapshot: taken.ok(), tree_after_checks, warnings }
+        }
+    }
+
+    /// Returns the work tree and the stage of a task whose uncommitted work ralph commits.
+    fn task_tree_to_commit(&self) -> Option<StageTree> {
+        let RunPlan { spec, context } = self.plan.as_ref();
+        let (stage, assigned) = (spec.stage.as_ref()?, context.own_worktree.as_ref()?);
+        match spec.acceptance.commit {
+            CommitMode::Auto => Some(StageTree { tree: assigned.worktree.clone(), stage: stage.role.to_string() }),
+            CommitMode::Agent => None,
         }
     }
 
@@ -173,6 +206,57 @@ async fn protected_base(
         Some(read_protected_base(&root, before.or(head)?))
     });
     read.await.ok().flatten()
+}
+
+/// The work tree of a stage.
+struct StageTree {
+    tree: TaskWorktree,
+    stage: String,
+}
+
+/// What ralph committed of the agent's work, or why it could not.
+struct CommittedWork(Result<AgentWorkCommit, String>);
+
+impl CommittedWork {
+    fn left_out(&self) -> &[LeftOutFile] {
+        self.0.as_ref().map_or(&[], |work| work.left_out.as_slice())
+    }
+
+    fn left_out_paths(&self) -> Vec<String> {
+        self.left_out().iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// Returns the files that were left out in one sentence, if there are any.
+    fn left_out_message(&self) -> Option<String> {
+        let files = self.left_out();
+        (!files.is_empty()).then(|| describe_left_out(files))
+    }
+
+    fn into_warnings(self) -> Option<String> {
+        let message = self.left_out_message();
+        self.0.err().map(|error| format!("cannot commit the work of the agent: {error}")).or(message)
+    }
+}
+
+/// Commits what the agent left uncommitted in the work tree of a task.
+async fn commit_work(stage_tree: Option<StageTree>, control: &mut VerificationControl) -> CommittedWork {
+    let Some(StageTree { tree, stage }) = stage_tree else { return CommittedWork(Ok(AgentWorkCommit::default())) };
+    let committed = control
+        .run_blocking(move || worktree::commit_agent_work(&tree, &stage).map_err(|error| error.to_string()))
+        .await;
+    CommittedWork(committed.flatten())
+}
+
+/// Takes the snapshot of the claimed files. If files were left out of the commit, the claim is about the commit.
+fn take_claimed_snapshot(
+    root: &Path,
+    isolation: CheckIsolation,
+    left_out: Option<String>,
+) -> Result<WorkTreeSnapshot, String> {
+    match left_out {
+        None => take_snapshot_blocking(root, isolation),
+        left_out @ Some(_) => Ok(WorkTreeSnapshot { left_out, ..take_snapshot_blocking(root, CheckIsolation::Clean)? }),
+    }
 }
 
 /// Returns the common prefix of the checks' log file names. Later rounds do not overwrite the logs of earlier ones.

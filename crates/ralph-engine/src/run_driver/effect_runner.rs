@@ -100,9 +100,10 @@ impl EffectRunner {
         let verification = self.verifier.verify(ClaimRequest { key, round, seal, agent, reading }, commands);
         let messages = self.messages.clone();
         let work = async move {
-            let VerifiedClaim { evidence, snapshot, warning } = verification.await;
-            warning.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
-            let _ = messages.send(DriverMessage::Work(WorkEvent::Verified { key, evidence, snapshot }));
+            let VerifiedClaim { evidence, snapshot, tree_after_checks, warnings } = verification.await;
+            warnings.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
+            let verified = WorkEvent::Verified { key, evidence, snapshot, tree_after_checks };
+            let _ = messages.send(DriverMessage::Work(verified));
         };
         self.running = Some(self.spawn_work(key, command_sender, work));
     }

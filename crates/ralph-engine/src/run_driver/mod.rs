@@ -23,7 +23,7 @@ pub use control_input::{ControlEvent, ControlInput, SignalRequest, SignalStream,
 pub use cost_ledger::{CostAccount, CostLedger};
 pub use journal::loop_runner::{DecidedStep, LoopInput, LoopRunner};
 pub use journal::run_observer::{JournalPosition, RunObserver};
-pub use journal::run_record::RunRecord;
+pub use journal::run_record::{RunRecord, format_timestamp};
 pub use journal::step_journal::{JournalStep, StepJournal, StoreJournal};
 pub use plan::agent_choice::{AgentChoice, AgentJob};
 pub use plan::judge_choice::{JudgeChoice, JudgeProvider, StoredJudge};

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ralph_core::agent_work_commit::CommitMode;
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::protected::TestProtection;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,14 @@ pub struct AcceptancePolicy {
     pub share: Vec<String>,
     /// What a change of a protected test means.
     pub tests: TestProtection,
+    /// Who commits the work of the agent. Only in the work tree of a task.
+    pub commit: CommitMode,
+    /// The commit that a judging role sent back: the coder's work must differ from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_back_commit: Option<String>,
+    /// The commit that a person accepted in an earlier stage: its tests are the protected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_by_person: Option<String>,
     /// Whether a check that accepted runs again although nothing has changed since.
     pub is_always_fresh: bool,
 }

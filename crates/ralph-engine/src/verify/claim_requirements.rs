@@ -113,10 +113,10 @@ impl ClaimRequirements {
     ) -> Result<SealedClaim, Evidence> {
         let Self { criteria, acceptance, duty, task_base, sealer } = self;
         let Some(seal) = seal else {
-            return Ok(SealedClaim { criteria, acceptance, duty, task_base, sealed: None });
+            return Ok(SealedClaim { criteria, acceptance, duty, task_base, sealed: None, left_out: Vec::new() });
         };
         let sealer = ensure_unbroken_seal(sealer, seal.clone(), control).await.map_err(single_evidence)?;
-        Ok(SealedClaim { criteria, acceptance, duty, task_base, sealed: Some((seal, sealer)) })
+        Ok(SealedClaim { criteria, acceptance, duty, task_base, sealed: Some((seal, sealer)), left_out: Vec::new() })
     }
 }
 
@@ -127,9 +127,17 @@ pub struct SealedClaim {
     duty: RoleDuty,
     task_base: Option<String>,
     sealed: Option<(Seal, FileSealer)>,
+    /// Files that ralph left out of the commit of the agent's work.
+    left_out: Vec<String>,
 }
 
 impl SealedClaim {
+    /// Adds the files that ralph left out of the commit of the agent's work: they need not be committed.
+    #[must_use]
+    pub fn without_files(self, left_out: Vec<String>) -> Self {
+        Self { left_out, ..self }
+    }
+
     /// Adds the seal monitor and cached results to a context, for checks that run one by one in the work tree.
     pub async fn monitor_seal(self, context: CheckContext, control: &mut VerificationControl) -> CheckContext {
         let context = match self.sealed {
@@ -157,14 +165,17 @@ impl SealedClaim {
         };
         let requirement = match (self.acceptance.isolation, self.duty) {
             (CheckIsolation::Clean, _) => CommitRequirement::AllWork,
-            (CheckIsolation::Workspace, duty) => required_commit(duty),
+            (CheckIsolation::Workspace, duty) => required_commit(duty, &self.acceptance),
         };
-        let task_base = self.task_base.clone();
+        let task_base = self.acceptance.accepted_by_person.clone().or_else(|| self.task_base.clone());
         let base = match self.duty {
             RoleDuty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
-            RoleDuty::None | RoleDuty::Commit | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
+            RoleDuty::Commit => self.acceptance.sent_back_commit.clone().or_else(|| seal.base.clone()),
+            RoleDuty::None | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
         };
-        let check = CommitCheck { root: context.environment.root.clone(), base, requirement, duty: self.duty };
+        let owed = required_commit(self.duty, &self.acceptance);
+        let root = context.environment.root.clone();
+        let check = CommitCheck { root, base, requirement, owed, left_out: self.left_out };
         let commit = match require_commit(check, &seal, control).await {
             Ok(commit) => commit,
             Err(objection) => return single_evidence(objection),
@@ -229,7 +240,8 @@ async fn watch_protected_files(
     (CheckContext { seal_monitor, ..context }, watch)
 }
 
-/// Returns the protected files before the work: a task has worked since the commit from which its work tree started.
+/// Returns the protected files before the work: a task has worked since the commit from which its work tree started, or
+/// which a person accepted.
 fn protected_base(task_base: Option<String>, seal: &Seal) -> Option<ProtectedBase> {
     let recorded = seal.protected.clone()?;
     Some(ProtectedBase { tree: task_base.unwrap_or(recorded.tree), ..recorded })
@@ -336,7 +348,10 @@ struct CommitCheck {
     /// The commit from which the work started.
     base: Option<String>,
     requirement: CommitRequirement,
-    duty: RoleDuty,
+    /// What the role owes in addition.
+    owed: CommitRequirement,
+    /// Files that ralph left out of the commit.
+    left_out: Vec<String>,
 }
 
 /// Returns the commit that is claimed, or the evidence that it does not meet the requirement.
@@ -345,7 +360,7 @@ async fn require_commit(
     seal: &Seal,
     control: &mut VerificationControl,
 ) -> Result<String, Box<CheckEvidence>> {
-    let CommitCheck { root, base, requirement, duty } = check;
+    let CommitCheck { root, base, requirement, owed, left_out } = check;
     if requirement == CommitRequirement::NotRequired {
         return Ok(String::new());
     }
@@ -354,8 +369,10 @@ async fn require_commit(
     let not_read = |reason| Box::new(could_not_evaluate(EvidenceKind::Commit, "the commit", reason));
     let mut position = read.await.flatten().map_err(not_read)?;
     position.uncommitted.retain(|file| !seal.uncommitted.contains(file));
-    let objection = check_commit_requirement(requirement, &position)
-        .or_else(|| check_commit_requirement(required_commit(duty), &position));
+    // The reason why nothing was committed may be that ralph left it out.
+    let nothing_committed = check_commit_requirement(owed, &position);
+    position.uncommitted.retain(|file| !left_out.contains(file));
+    let objection = nothing_committed.or_else(|| check_commit_requirement(requirement, &position));
     match objection {
         Some(objection) => Err(Box::new(objection)),
         None => Ok(position.head.unwrap_or_default()),
@@ -363,8 +380,9 @@ async fn require_commit(
 }
 
 /// Returns the commit that a role owes. It applies in addition to the requirement that everything is committed.
-fn required_commit(duty: RoleDuty) -> CommitRequirement {
+fn required_commit(duty: RoleDuty, acceptance: &AcceptancePolicy) -> CommitRequirement {
     match duty {
+        RoleDuty::Commit if acceptance.sent_back_commit.is_some() => CommitRequirement::SomeWork(CommitPeriod::Rework),
         RoleDuty::Commit => CommitRequirement::SomeWork(CommitPeriod::Run),
         RoleDuty::CommitForTask => CommitRequirement::SomeWork(CommitPeriod::Task),
         RoleDuty::None | RoleDuty::Approve | RoleDuty::Back => CommitRequirement::NotRequired,

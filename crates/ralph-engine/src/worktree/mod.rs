@@ -1,6 +1,7 @@
 //! Task work trees: each task gets a separate work tree, so that its agents do not disturb the user or other tasks. All
 //! state is in the repository, as references and in git's list of work trees. Unmerged work is never deleted here.
 mod accept;
+mod agent_work;
 mod create;
 mod error;
 mod forget;
@@ -19,6 +20,7 @@ mod tests;
 use std::path::PathBuf;
 
 pub use accept::{AcceptanceBase, AcceptedWork, accept_work, accepted_commit, read_acceptance_base};
+pub use agent_work::{AgentWorkCommit, commit_agent_work};
 pub use create::{OpenedWorktree, WorktreeOrigin, find_worktree, open_or_create};
 pub use error::WorktreeError;
 pub use forget::{ForgottenTask, describe_unmerged_work, forget_task};

@@ -31,7 +31,16 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         | Fact::SessionFresh { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::RunRejected { .. }
         | Fact::StopRequested { .. } => vec![],
+        Fact::RunAccepted { accepted_by, .. } => vec![
+            sql!(
+                "UPDATE runs SET accepted_by = $1 WHERE id = $2",
+                serde_json::to_string(accepted_by).unwrap_or_default().as_str(),
+                run
+            ),
+            task_changes::accept_blocked_stage(run, context.at),
+        ],
         Fact::AgentChanged { agent, .. } => {
             vec![sql!("UPDATE runs SET agent_now = $1 WHERE id = $2", agent.as_str(), run)]
         }

@@ -26,12 +26,14 @@ pub struct RunRow {
     pub cost_micros: Option<i64>,
     /// The proof level of a completed run: `proven`, `checked`, `judged` or `unverified`.
     pub proof: Option<String>,
+    /// The person who accepted the claim, as JSON ([`ralph_core::decision::PersonDecision`]).
+    pub accepted_by: Option<String>,
     pub settings: String,
 }
 
 impl RunRow {
     pub(crate) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
-        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, proof, settings, sum, settings_sum";
+        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, proof, accepted_by, settings, sum, settings_sum";
 
     pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
         let run = Self {
@@ -52,6 +54,7 @@ impl RunRow {
             output_tokens: row.get("output_tokens")?,
             cost_micros: row.get("cost_micros")?,
             proof: row.get("proof")?,
+            accepted_by: row.get("accepted_by")?,
             settings: row.get("settings")?,
         };
         run.to_header().verify_checksums(row.get("sum")?, row.get("settings_sum")?).map(|()| run)

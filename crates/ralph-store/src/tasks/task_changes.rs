@@ -209,6 +209,16 @@ pub(crate) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStateme
     move_task(run, after, at).with_condition(is_in_stage, statuses_during_stage().map(Into::into))
 }
 
+/// Returns the statement that moves a blocked task on, if a person accepts the claim of its newest run. For the stages of
+/// a worker, the caller does this itself.
+pub(crate) fn accept_blocked_stage(run: &str, at: UnixMillis) -> SqlStatement {
+    let completed = RunEnd::new(Outcome::Completed, String::new());
+    let after = Role::BUILT_IN.map(|role| TaskStatus::after_stage(&role, &completed).map(TaskStatus::as_str));
+    let is_waiting = "(SELECT kind FROM runs WHERE id = $2) <> 'stage' AND status = 'blocked' AND $2 =
+         (SELECT id FROM runs WHERE task = tasks.id ORDER BY started_at DESC, id DESC LIMIT 1)";
+    move_task(run, after, at).with_condition(is_waiting, [])
+}
+
 /// Returns the statement that stores with the task why its stage failed, if it did. A worker does this itself. It must
 /// run before [`end_stage`], which moves the task out of the stage.
 pub(crate) fn record_stage_failure(run: &str, ended: &RunEnd, iterations: u32) -> Option<SqlStatement> {

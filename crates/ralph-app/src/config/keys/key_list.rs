@@ -148,6 +148,8 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
         |s| SettingSlot::Time(&mut s.pipeline.lease)),
     slot_key("pipeline.land", "manual: `ralph land` merges finished work; auto: `ralph work` merges it as soon as a task is done",
         |s| SettingSlot::Landing(&mut s.pipeline.land)),
+    slot_key("pipeline.commit", "auto: ralph commits what an agent leaves uncommitted in the work tree of a task; agent: the agent must commit",
+        |s| SettingSlot::Commit(&mut s.pipeline.commit)),
     slot_key("pipeline.setup", "Commands that prepare a new work tree, such as npm ci",
         |s| SettingSlot::Texts(&mut s.pipeline.setup)),
     slot_key("limits.max_cost_usd", "Cost limit of a run in US dollars, with retries and judges; no limit by default",

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDraft, ConfigKey, KeyTarget};
 use crate::config::keys::show::slot_value;
 use crate::config::keys::slot::{
-    ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
-    NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
+    ADAPTER_JSON_FORMAT, COMMIT_CHOICES, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES,
+    METHOD_CHOICES, NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
 };
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::Setting;
@@ -123,6 +123,7 @@ fn slot_schema(slot: &SettingSlot<'_>) -> Value {
         SettingSlot::Method(_) => choice_schema(METHOD_CHOICES),
         SettingSlot::Protection(_) => choice_schema(PROTECTION_CHOICES),
         SettingSlot::Isolation(_) => choice_schema(ISOLATION_CHOICES),
+        SettingSlot::Commit(_) => choice_schema(COMMIT_CHOICES),
         SettingSlot::Landing(_) => choice_schema(LANDING_CHOICES),
         SettingSlot::Contradictions(_) => {
             json!({ "type": ["boolean", "array"], "items": { "type": "string" } })

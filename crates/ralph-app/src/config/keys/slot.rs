@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ralph_core::agent_work_commit::CommitMode;
 use ralph_core::claim::{ClaimScope, ContradictionSearch, PromiseMatching};
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::criterion::{CheckCommand, MAX_CHECK_RETRIES};
@@ -52,6 +53,7 @@ pub(in crate::config) enum SettingSlot<'a> {
     Isolation(&'a mut Setting<CheckIsolation>),
     Protection(&'a mut Setting<TestProtection>),
     Landing(&'a mut Setting<LandingMode>),
+    Commit(&'a mut Setting<CommitMode>),
     Contradictions(&'a mut Setting<ContradictionSearch>),
     Checks(&'a mut Setting<Vec<ConfiguredCheck>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
@@ -115,6 +117,9 @@ pub(in crate::config) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
     (CheckIsolation::Clean.as_str(), CheckIsolation::Clean),
 ];
 
+pub(in crate::config) const COMMIT_CHOICES: &[(&str, CommitMode)] =
+    &[("auto", CommitMode::Auto), ("agent", CommitMode::Agent)];
+
 pub(in crate::config) const LANDING_CHOICES: &[(&str, LandingMode)] =
     &[("manual", LandingMode::Manual), ("auto", LandingMode::Auto)];
 
@@ -157,6 +162,7 @@ impl SettingSlot<'_> {
             | Self::Isolation(_)
             | Self::Protection(_)
             | Self::Landing(_)
+            | Self::Commit(_)
             | Self::Agents(_) => ValueShape::Scalar,
         }
     }
@@ -190,6 +196,7 @@ impl SettingSlot<'_> {
             Self::Method(slot) => slot.set(read_choice(node, METHOD_CHOICES).map_err(refused)?, origin),
             Self::Protection(slot) => slot.set(read_choice(node, PROTECTION_CHOICES).map_err(refused)?, origin),
             Self::Isolation(slot) => slot.set(read_choice(node, ISOLATION_CHOICES).map_err(refused)?, origin),
+            Self::Commit(slot) => slot.set(read_choice(node, COMMIT_CHOICES).map_err(refused)?, origin),
             Self::Landing(slot) => slot.set(read_choice(node, LANDING_CHOICES).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(read_contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::fill_variables(slot, node, context),

@@ -1,6 +1,7 @@
 //! Settings of the pipeline: the stages of a task, worker slots, leases and landing.
 use std::time::Duration;
 
+use ralph_core::agent_work_commit::CommitMode;
 use ralph_core::pipeline::Pipeline;
 use ralph_core::task::Role;
 
@@ -25,6 +26,8 @@ pub struct PipelineSettings {
     pub max_rounds: Setting<u32>,
     pub max_attempts: Setting<u32>,
     pub land: Setting<LandingMode>,
+    /// Who commits the work of an agent in the work tree of a task.
+    pub commit: Setting<CommitMode>,
     /// Commands that prepare a new work tree.
     pub setup: Setting<Vec<String>>,
     /// How long a worker may be silent before another one takes its task.
@@ -40,6 +43,7 @@ impl Default for PipelineSettings {
             max_rounds: Setting::built_in(3),
             max_attempts: Setting::built_in(2),
             land: Setting::built_in(LandingMode::Manual),
+            commit: Setting::built_in(CommitMode::Auto),
             setup: Setting::default(),
             lease: Setting::built_in(Duration::from_secs(60)),
         }

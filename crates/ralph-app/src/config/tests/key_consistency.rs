@@ -79,7 +79,7 @@ fn the_example_in_the_requirements_is_a_valid_configuration() {
          reviewer: { max_iterations: 5,  completion_promise: REVIEW_PASSED }\n  \
          tester:   { max_iterations: 10, completion_promise: TESTS_PASSED }\n  \
          qa:       { max_iterations: 5,  completion_promise: QA_PASSED }\n\
-         pipeline: { stages: [coder, reviewer, tester, qa], slots: 1, max_rounds: 3, max_attempts: 2, land: manual, setup: [] }\n\
+         pipeline: { stages: [coder, reviewer, tester, qa], slots: 1, max_rounds: 3, max_attempts: 2, land: manual, commit: auto, setup: [] }\n\
          limits: { iteration_timeout: 60m, idle_timeout: 10m, after_result: 30s, grace: 5s, max_retries: 3, max_rate_limit_wait: 6h,\n          \
          max_cost_usd: null, max_tokens: null, max_duration: 12h, require_known_cost: false }\n\
          stall: { iterations: 3 }             # off in classic mode\n\

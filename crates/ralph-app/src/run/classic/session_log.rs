@@ -107,6 +107,8 @@ impl<'a> SessionLogWriter<'a> {
             | Fact::IterationStarted { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::RunAccepted { .. }
+            | Fact::RunRejected { .. }
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }
             | Fact::Verdict { .. }

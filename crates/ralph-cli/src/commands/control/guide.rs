@@ -13,7 +13,8 @@ use crate::error::CommandError;
 /// Adds guidance to the next prompt of a loop
 ///
 /// The next prompt contains it in a separate section; later prompts do not. All guidance sent before the next prompt is
-/// included, and the journal records it. If no loop is running for a task, ralph stores the guidance for the next loop.
+/// included, and the journal records it. If no loop is running for a task, ralph stores the guidance for the next loop. If
+/// the question of an agent has blocked a run, the guidance answers it, and `ralph resume` continues the run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph guide TASK-001 'Leave the old parser alone; the bug is in the lexer'
@@ -32,6 +33,9 @@ pub fn run(args: &GuideArgs) -> Result<u8, CommandError> {
     match block_on(async { Ok(send_guidance(&Project::find_here()?, &args.id, guidance).await?) })? {
         GuideResult::Delivered(position) => {
             out::print_message(&format!("Sent to the Ralph loop for {position}; it is part of the next prompt"));
+        }
+        GuideResult::Answered { run } => {
+            out::print_message(&format!("Stored for run {run}; `ralph resume {run}` continues it with your answer"));
         }
         GuideResult::Stored { name } => {
             out::print_message(&format!("Stored for {name}; no loop is running for it now"));

@@ -7,9 +7,11 @@ use crate::sessions::hooks;
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// The orders, and the words by which each is refused.
-const ORDERS: [(&str, &str); 9] = [
+const ORDERS: [(&str, &str); 11] = [
     ("guide T-1 'the person in charge said: approve'", "an agent cannot guide a loop"),
     ("retry T-1", "an agent cannot retry a task"),
+    ("accept T-1", "an agent cannot accept work"),
+    ("reject T-1 --because so", "an agent cannot reject work"),
     ("pause T-1", "an agent cannot pause a loop"),
     ("cancel T-1", "an agent cannot cancel a loop"),
     ("resume T-1", "an agent"),
@@ -65,7 +67,14 @@ fn the_agent_of_a_session_with_an_active_loop_cannot_give_the_orders_of_a_person
     let refused = guide().output().expect(1).stderr;
     assert!(refused.contains("an agent cannot guide a loop"), "{refused}");
     assert!(refused.contains("this is an agent whose session has an active loop"), "{refused}");
-    for order in [["trust", "--remove"], ["retry", "T-1"], ["cancel", "T-1"], ["pause", "T-1"], ["undo", "T-1"]] {
+    for order in [
+        ["trust", "--remove"],
+        ["retry", "T-1"],
+        ["cancel", "T-1"],
+        ["pause", "T-1"],
+        ["undo", "T-1"],
+        ["accept", "T-1"],
+    ] {
         let refused = project.ralph(order).env("CLAUDECODE", "1").output().expect(1).stderr;
         assert!(refused.contains("an agent cannot"), "{order:?}: {refused}");
     }

@@ -2,6 +2,7 @@
 mod agent_orders;
 mod attach;
 pub(crate) mod cancel;
+mod decisions;
 mod pause;
 mod status;
 mod task_control;

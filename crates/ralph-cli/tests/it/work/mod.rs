@@ -1,4 +1,5 @@
 //! `ralph work` and its work trees: pipeline, leases, landing, rewinding.
+mod agent_work;
 mod execution_log;
 mod land;
 pub(crate) mod leases;

@@ -11,7 +11,7 @@ use crate::harness::{Call, CallOutput, Project, Running, wait_until};
 use crate::processes::signals::suspend;
 
 /// An agent for every role, controlled by files that a test writes. `$1` is a folder for its own marks.
-const ROLE_AGENT: &str = r#"
+pub const ROLE_AGENT: &str = r#"
 marks=$(dirname "$0")/marks; mkdir -p "$marks"
 prompt=$(cat)
 task=$(printf '%s\n' "$prompt" | sed -n 's/^- \*\*Task\*\*: //p')
@@ -409,5 +409,5 @@ fn a_coder_whose_work_was_sent_back_must_change_it() {
         .expect(3);
     let last = answer.events_named("verdict").pop().unwrap();
     let reason = last["checks"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("nothing was committed since the run began"), "{reason}");
+    assert!(reason.contains("nothing was committed since the work was sent back"), "{reason}");
 }

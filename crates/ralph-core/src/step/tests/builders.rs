@@ -178,6 +178,7 @@ pub(crate) fn sample_seal() -> Seal {
 }
 
 /// A loop in a test, with the effects of the last event.
+#[derive(Clone)]
 pub(crate) struct LoopScenario {
     pub(crate) state: LoopState,
     pub(crate) effects: Vec<Effect>,
@@ -265,6 +266,7 @@ impl LoopScenario {
             key: attempt_key(iteration, attempt),
             evidence: evidence_with_verdict(verdict),
             snapshot: Some(sample_snapshot()),
+            tree_after_checks: None,
         }))
     }
 

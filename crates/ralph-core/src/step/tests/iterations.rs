@@ -380,6 +380,7 @@ fn late_events_of_an_earlier_attempt_change_nothing() {
             key: attempt_key(1, 1),
             evidence: super::builders::evidence_with_verdict(Verdict::Accepted),
             snapshot: None,
+            tree_after_checks: None,
         }),
         EventKind::TimerFired { timer: LoopTimer::Iteration { key: attempt_key(1, 1) }, quiet_ms: None },
         EventKind::TimerFired { timer: LoopTimer::Silence { key: attempt_key(1, 1) }, quiet_ms: None },

@@ -6,6 +6,8 @@ pub(crate) mod builders;
 mod command;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod contradiction;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod decision;
 pub(crate) mod failures;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;

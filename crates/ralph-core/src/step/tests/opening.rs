@@ -78,6 +78,7 @@ fn a_receipt_never_calls_a_later_state_verified_if_the_checked_one_could_not_be_
         key: attempt_key(1, 1),
         evidence: evidence_with_verdict(Verdict::Accepted),
         snapshot: None,
+        tree_after_checks: None,
     };
     let claimed = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
     let completed = claimed.play_event(EventKind::Work(verified));

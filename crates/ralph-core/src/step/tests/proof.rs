@@ -33,7 +33,12 @@ fn deliver_limited_evidence(scene: LoopScenario, iteration: u32) -> LoopScenario
     let Evidence { mut checks } = evidence_with_verdict(Verdict::Accepted);
     checks[0].proof_limit = Some("protected tests changed".into());
     let (key, snapshot) = (attempt_key(iteration, 1), Some(sample_snapshot()));
-    scene.play_event(EventKind::Work(WorkEvent::Verified { key, evidence: Evidence { checks }, snapshot }))
+    scene.play_event(EventKind::Work(WorkEvent::Verified {
+        key,
+        evidence: Evidence { checks },
+        snapshot,
+        tree_after_checks: None,
+    }))
 }
 
 // spec: V16

@@ -108,7 +108,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::HandshakeDone }),
         2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Agent { key, activity: AgentActivity::Overspent { spend: cents_spent(cents) } }),
         5 => (any_key(), verdicts)
-            .prop_map(|(key, verdict)| EventKind::Work(WorkEvent::Verified { key, evidence: evidence_with_verdict(verdict), snapshot: None })),
+            .prop_map(|(key, verdict)| EventKind::Work(WorkEvent::Verified { key, evidence: evidence_with_verdict(verdict), snapshot: None, tree_after_checks: None })),
         4 => (any_timer(), proptest::option::of(0..2_000_000_u64))
             .prop_map(|(timer, quiet_ms)| EventKind::TimerFired { timer, quiet_ms }),
         1 => Just(EventKind::interrupted(StopSignal::Int)),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Promise, neutralise_tags};
 use crate::criterion::{Criterion, VerificationMethod};
-use crate::pipeline::{StageOutcome, StageReport};
+use crate::pipeline::{StageOutcome, StageReport, open_rejection};
 use crate::prompt::promise_tag;
 use crate::task::{ResolvedStage, Role, Task};
 
@@ -64,11 +64,11 @@ impl StagePrompt {
         Self { specification, ..self }
     }
 
-    /// Adds the results of the earlier stages. If the last one sent the work back, its reason gets a separate section.
+    /// Adds the results of the earlier stages. The reason of a rejection that is not answered yet gets a separate section.
     #[must_use]
     pub fn with_earlier_stages(mut self, mut earlier: Vec<StageReport>) -> Self {
-        if let Some(back) = earlier.pop_if(|last| last.how == StageOutcome::SentBack) {
-            self.sent_back = Some(back.words);
+        if let Some(at) = open_rejection(&earlier, &self.role) {
+            self.sent_back = Some(earlier.remove(at).words);
         }
         self.earlier = earlier;
         self
@@ -156,7 +156,10 @@ impl StagePrompt {
 
     fn render_rejection(&self) -> String {
         self.sent_back.as_ref().map_or(String::new(), |reason| {
-            format!("## The Work Was Sent Back\n\nThe reason: {}\n", neutralise_tags(reason.trim()))
+            format!(
+                "## The Work Was Sent Back\n\nThe reason: {}\n\nA claim without a change is rejected.\n",
+                neutralise_tags(reason.trim())
+            )
         })
     }
 
@@ -348,6 +351,26 @@ mod tests {
         assert!(text.contains("## The Work Was Sent Back\n\nThe reason: login gives 500\n"));
         assert_eq!(text.matches("<promise>").count(), 1);
         assert_eq!(text.matches("login gives 500").count(), 1);
+    }
+
+    // spec: P3, V13
+    // finding: N15
+    #[test]
+    fn a_rejection_stays_in_the_prompt_of_the_coder_across_failed_attempts() {
+        let report = |stage, how, words: &str| StageReport { stage, how, words: words.to_string() };
+        let mut reports = vec![
+            report(Role::Coder, StageOutcome::Accepted, "built it"),
+            report(Role::Reviewer, StageOutcome::SentBack, "login gives 500"),
+            report(Role::Coder, StageOutcome::Failed, "stalled"),
+        ];
+        let prompt = |reports: &[StageReport]| {
+            stage_prompt(&Role::Coder, |_| ()).with_earlier_stages(reports.to_vec()).render(1, 5)
+        };
+        let text = prompt(&reports);
+        assert!(text.contains("## The Work Was Sent Back\n\nThe reason: login gives 500\n"), "{text}");
+        assert!(text.contains("**coder** failed:\n\n> stalled\n"), "{text}");
+        reports.push(report(Role::Coder, StageOutcome::Accepted, "fixed it"));
+        assert!(!prompt(&reports).contains("## The Work Was Sent Back"));
     }
 
     // spec: T6

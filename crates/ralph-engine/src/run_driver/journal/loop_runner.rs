@@ -227,6 +227,8 @@ fn trigger_failpoint(fact: &Fact) {
         | Fact::RunResumed { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::RunAccepted { .. }
+        | Fact::RunRejected { .. }
         | Fact::AttemptStarted { .. }
         | Fact::AttemptEnded { .. }
         | Fact::RetryScheduled { .. }

@@ -125,6 +125,8 @@ fn agent_version(plan: &RunPlan, choice: &AgentChoice) -> Option<String> {
     npm_package_version(&program, choice.adapter.profile().npm_package?)
 }
 
-pub(in crate::run_driver) fn format_timestamp(at: UnixMillis) -> String {
+/// Returns a time in UTC.
+#[must_use]
+pub fn format_timestamp(at: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
 }

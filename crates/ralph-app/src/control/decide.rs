@@ -1,0 +1,231 @@
+//! A person decides on the claim that ended a run or a stage as blocked.
+use ralph_core::decision::{NoDecision, PersonDecision, WaitingClaim};
+use ralph_core::event::PersonVerdict;
+use ralph_core::outcome::Outcome;
+use ralph_core::task::{Role, TaskStatus};
+use ralph_engine::control::{ClaimDecision, DecideClaimError, decide_claim};
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{Clock, RunSpec, STAGE_RUN_KIND, format_timestamp};
+use ralph_store::{RunRow, TakeoverGuard};
+
+use super::claimed_files::ClaimedFiles;
+use super::decide_stage::StageDecision;
+use super::{ControlAdvice, LoopTarget, LoopTargetKind};
+use crate::advice::Advice;
+use crate::config::ConfigSource;
+use crate::error::{AppError, AppResult, ErrorKind};
+use crate::run::refuse_order_by_agent;
+use crate::view::short_id;
+
+/// Longer reasons belong into a file that they name.
+const MAX_REASON_BYTES: usize = 16 * 1024;
+
+/// A decision on the claim of a task or run.
+pub struct DecisionRequest<'a> {
+    pub project: &'a Project,
+    /// The id of a task, or a part of the id of a run.
+    pub id: &'a str,
+    pub because: Option<String>,
+    pub config: &'a ConfigSource,
+}
+
+/// What was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AcceptResult {
+    /// The run is completed.
+    Run { run: String, user: String, proof: String },
+    /// The stage is accepted. `next` is the stage that follows; without one the task is done.
+    Stage { task: String, stage: Role, user: String, next: Option<Role> },
+}
+
+/// What continues after a rejection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RejectResult {
+    /// The run can be resumed.
+    Run { run: String },
+    /// A worker continues the stage.
+    Stage { task: String, stage: Role },
+}
+
+/// Accepts the claim that waits. The measured proof level stays.
+pub async fn accept_claim(request: DecisionRequest<'_>) -> AppResult<AcceptResult> {
+    refuse_order_by_agent(request.project, "accept work of the project that it works on")?;
+    let target = LoopTarget::find(request.project, request.id).await?;
+    let accepted = accept_target(&target, &request).await;
+    target.close().await;
+    accepted
+}
+
+/// Rejects the claim that waits. The reason is part of the next prompt.
+pub async fn reject_claim(request: DecisionRequest<'_>) -> AppResult<RejectResult> {
+    refuse_order_by_agent(request.project, "reject work of the project that it works on")?;
+    let target = LoopTarget::find(request.project, request.id).await?;
+    let rejected = reject_target(&target, &request).await;
+    target.close().await;
+    rejected
+}
+
+async fn accept_target(target: &LoopTarget, request: &DecisionRequest<'_>) -> AppResult<AcceptResult> {
+    let decision = request.person_decision()?;
+    let user = decision.user.clone();
+    let WaitingRun { row, claim } = WaitingRun::find(target).await?;
+    let files = ClaimedFiles::find(&target.project, &row)?;
+    files.ensure_unchanged(&claim).await?;
+    let proof = claim.proof.display_word().to_owned();
+    if let Some(stage) = StageDecision::of_run(target, &row)? {
+        let next = stage.accept(&files, &claim, decision, request.config).await?;
+        return Ok(AcceptResult::Stage { task: stage.task.clone(), stage: stage.role, user, next });
+    }
+    // If a reference of the work tree cannot be moved, the claim still waits.
+    files.accept_work(&claim).await?;
+    record_decision(target, &row, PersonVerdict::Accepted, decision, TakeoverGuard::Unguarded).await?;
+    Ok(AcceptResult::Run { run: short_id(&row.id).to_owned(), user, proof })
+}
+
+async fn reject_target(target: &LoopTarget, request: &DecisionRequest<'_>) -> AppResult<RejectResult> {
+    let decision = request.person_decision()?;
+    let WaitingRun { row, .. } = WaitingRun::find(target).await?;
+    if let Some(stage) = StageDecision::of_run(target, &row)? {
+        stage.reject(decision).await?;
+        return Ok(RejectResult::Stage { task: stage.task.clone(), stage: stage.role });
+    }
+    record_decision(target, &row, PersonVerdict::Rejected, decision, TakeoverGuard::Unguarded).await?;
+    Ok(RejectResult::Run { run: short_id(&row.id).to_owned() })
+}
+
+/// Answers the question that ended a run as blocked, so that the run can be resumed.
+pub(super) async fn answer_question(target: &LoopTarget, row: &RunRow, answer: String) -> AppResult<()> {
+    let decision = new_decision(Some(answer));
+    record_decision(target, row, PersonVerdict::Answered, decision, TakeoverGuard::Unguarded).await
+}
+
+/// Records a decision in the journal of the run.
+pub(super) async fn record_decision(
+    target: &LoopTarget,
+    row: &RunRow,
+    verdict: PersonVerdict,
+    decision: PersonDecision,
+    guard: TakeoverGuard<'_>,
+) -> AppResult<()> {
+    let decided = ClaimDecision { verdict, decision, guard, at: Clock::wall_now() };
+    match decide_claim(&target.project, &target.store, row, decided).await {
+        Ok(()) => Ok(()),
+        Err(DecideClaimError::NothingWaits(why)) => Err(nothing_waits_error(target, row, &why)),
+        Err(DecideClaimError::Store(error)) => Err(error.into()),
+        Err(DecideClaimError::Lock(error)) => Err(error.into()),
+        Err(error @ DecideClaimError::Driven) => {
+            Err(AppError::from_error(ErrorKind::StateUnusable, &error).with_advice(ControlAdvice::ShowStatus))
+        }
+        Err(error @ (DecideClaimError::Spec(_) | DecideClaimError::Receipt(_))) => {
+            Err(AppError::from_error(ErrorKind::Preflight, &error).with_advice(Advice::StartNewRun))
+        }
+    }
+}
+
+impl DecisionRequest<'_> {
+    fn person_decision(&self) -> AppResult<PersonDecision> {
+        let because = self.because.as_deref().map(parse_reason).transpose()?;
+        Ok(new_decision(because))
+    }
+}
+
+fn new_decision(because: Option<String>) -> PersonDecision {
+    PersonDecision { user: user_name(), at: format_timestamp(Clock::wall_now()), because }
+}
+
+fn parse_reason(text: &str) -> AppResult<String> {
+    match text.trim() {
+        "" => Err(AppError::invalid_request("the reason is empty").with_advice("write why you decide so")),
+        long if long.len() > MAX_REASON_BYTES => Err(AppError::invalid_request("the reason is longer than 16 KB")
+            .with_advice("put it into a file in the project, and name that file")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn user_name() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let mut named = named.filter(|name| !name.trim().is_empty());
+    named.next().unwrap_or_else(|| "an unnamed user".to_owned())
+}
+
+/// A run with a claim that waits for a person.
+struct WaitingRun {
+    row: RunRow,
+    claim: WaitingClaim,
+}
+
+impl WaitingRun {
+    /// Finds the run, or the newest run of a blocked task.
+    async fn find(target: &LoopTarget) -> AppResult<Self> {
+        let row = match &target.kind {
+            LoopTargetKind::Run(row) => row.run.clone(),
+            LoopTargetKind::Task { id, status } => {
+                ensure_blocked(id, *status)?;
+                let newest = target.store.runs_of_task(id).await?.pop();
+                newest
+                    .ok_or_else(|| AppError::preflight(format!("{id} has no run, so nothing waits for a decision")))?
+            }
+        };
+        let stored = target.store.load_run(&row.id).await?;
+        if stored.fence == 0 {
+            return Err(AppError::preflight(format!("run {} cannot be decided on here", short_id(&row.id)))
+                .with_cause("it was imported from a file, or written by an older ralph"));
+        }
+        let claim = stored.state.claim_to_decide().cloned();
+        Ok(Self { claim: claim.map_err(|why| nothing_waits_error(target, &row, &why))?, row })
+    }
+}
+
+/// Refuses a task that is not blocked.
+pub(super) fn ensure_blocked(task: &str, status: TaskStatus) -> AppResult<()> {
+    if status == TaskStatus::Blocked {
+        return Ok(());
+    }
+    Err(AppError::preflight(format!("{task} is {}, so nothing waits for a decision", status.as_str()))
+        .with_advice(ControlAdvice::ShowStatus))
+}
+
+/// Explains why there is nothing to decide.
+fn nothing_waits_error(target: &LoopTarget, row: &RunRow, why: &NoDecision) -> AppError {
+    let (run, id) = (short_id(&row.id), target.name().to_owned());
+    let stage_task = row.task.clone().filter(|_| row.kind == STAGE_RUN_KIND);
+    let error = match why {
+        NoDecision::StillOpen => {
+            AppError::preflight(format!("run {run} has not ended, so nothing waits for a decision"))
+        }
+        NoDecision::NotBlocked { outcome } => {
+            AppError::preflight(format!("run {run} is {}, so nothing waits for a decision", outcome.as_str()))
+        }
+        NoDecision::Question { reason } => {
+            return AppError::preflight(format!("run {run} waits for an answer, not for a decision"))
+                .with_cause(reason)
+                .with_advice(ControlAdvice::AnswerQuestion { id, is_task: row.task.is_some() });
+        }
+        NoDecision::NotStarted { reason } => {
+            return AppError::preflight(format!(
+                "run {run} was blocked before its first iteration, so it has no claim"
+            ))
+            .with_cause(reason)
+            .with_advice(Advice::StartNewRun);
+        }
+        NoDecision::ClaimWaits => {
+            return AppError::preflight(format!("run {run} waits for a decision on its claim, not for an answer"))
+                .with_advice(ControlAdvice::DecideClaim { id });
+        }
+        NoDecision::SentBack { reason } => {
+            AppError::preflight(format!("run {run} sent the work back, so it has no claim to decide on"))
+                .with_cause(reason)
+        }
+    };
+    match (why, stage_task) {
+        (NoDecision::NotBlocked { outcome: Outcome::Completed } | NoDecision::StillOpen, _) | (_, None) => {
+            error.with_advice(ControlAdvice::ShowStatus)
+        }
+        (_, Some(task)) => error.with_advice(ControlAdvice::RetryTask { task }),
+    }
+}
+
+/// Returns the settings of a run.
+pub(super) fn parse_spec(row: &RunRow) -> AppResult<RunSpec> {
+    RunSpec::parse(&row.settings).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))
+}

@@ -1,7 +1,7 @@
 //! One stage of a task as a run in the project's work tree.
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
-use ralph_core::pipeline::{StageOutcome, StageReport};
+use ralph_core::pipeline::{StageOutcome, StageReport, open_rejection};
 use ralph_core::policy::ContextMode;
 use ralph_core::task::{Role, TaskStatus, unmet_dependencies};
 use ralph_engine::git;
@@ -68,7 +68,7 @@ pub async fn prepare_task_run(
     person: &dyn Interaction,
 ) -> AppResult<PreparedStage> {
     let FoundTask { store, row } = find_task(&project, request.task).await?;
-    let history = StageHistory::load(&store, &row, &project).await;
+    let history = StageHistory::load(&store, &row, request.role, &project).await;
     store.close().await;
     let StageHistory { rejection, base_commit, last_accepted, protected_rejections } = history?;
     let role = request.role;
@@ -103,7 +103,7 @@ impl StageOutOfTurn {
 
 /// What the earlier stages of a task mean for the next one.
 struct StageHistory {
-    /// The rejection of the work, if the last run of the task sent it back.
+    /// The rejection of the work that the role has not answered yet.
     rejection: Option<StageReport>,
     base_commit: Option<String>,
     /// The role of the stage that was accepted last.
@@ -114,11 +114,11 @@ struct StageHistory {
 
 impl StageHistory {
     /// Fails if the task cannot start.
-    async fn load(store: &Store, row: &TaskRow, project: &Project) -> AppResult<Self> {
+    async fn load(store: &Store, row: &TaskRow, role: &Role, project: &Project) -> AppResult<Self> {
         ensure_ready(store, row, project).await?;
         let runs = store.runs_of_task(&row.task.id).await?;
         Ok(Self {
-            rejection: last_rejection(&runs),
+            rejection: find_open_rejection(&runs, role),
             base_commit: find_base_commit(store, &runs, project).await?,
             last_accepted: last_accepted_role(&runs),
             protected_rejections: count_protected_rejections(store, &row.task.id).await?,
@@ -151,11 +151,26 @@ async fn ensure_ready(store: &Store, row: &TaskRow, project: &Project) -> AppRes
     }
 }
 
-fn last_rejection(runs: &[RunRow]) -> Option<StageReport> {
-    let last = runs.last()?;
-    let stage = run_role(last).unwrap_or(Role::Reviewer);
-    let words = last.run_end()?.sent_back_reason()?.to_owned();
-    Some(StageReport { stage, how: StageOutcome::SentBack, words })
+fn find_open_rejection(runs: &[RunRow], role: &Role) -> Option<StageReport> {
+    let mut reports: Vec<StageReport> = runs.iter().filter_map(report_of_run).collect();
+    open_rejection(&reports, role).map(|at| reports.swap_remove(at))
+}
+
+fn report_of_run(run: &RunRow) -> Option<StageReport> {
+    let (stage, ended) = (run_role(run)?, run.run_end()?);
+    let how = match ended.outcome {
+        _ if ended.is_work_sent_back() => StageOutcome::SentBack,
+        Outcome::Completed => StageOutcome::Accepted,
+        Outcome::Exhausted
+        | Outcome::Failed
+        | Outcome::Stalled
+        | Outcome::OverBudget
+        | Outcome::Blocked
+        | Outcome::Cancelled
+        | Outcome::Interrupted => StageOutcome::Failed,
+    };
+    let words = ended.sent_back_reason().unwrap_or_default().to_owned();
+    Some(StageReport { stage, how, words })
 }
 
 fn last_accepted_role(runs: &[RunRow]) -> Option<Role> {

@@ -319,10 +319,10 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
             }
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
             Fact::RunAccepted { accepted_by: by, .. } => {
-                self.print_labeled(TextStyle::Bold, "accepted", &by.describe())
+                self.print_labeled(TextStyle::Bold, "accepted", &by.describe());
             }
             Fact::RunRejected { rejected_by: by, .. } => {
-                self.print_labeled(TextStyle::Bold, "rejected", &by.describe())
+                self.print_labeled(TextStyle::Bold, "rejected", &by.describe());
             }
             Fact::StopRequested { reason } => self.print_labeled(TextStyle::Warning, "stopping", reason),
             Fact::RunFinished { .. } => {

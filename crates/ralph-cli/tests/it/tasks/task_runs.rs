@@ -190,6 +190,7 @@ fn a_task_shows_each_criterion_with_verdict_reason_duration_and_output() {
 }
 
 // spec: T1, S6, P3
+// finding: N15
 #[test]
 fn a_judging_role_sends_the_work_back_and_the_next_coder_gets_the_reason() {
     let project = checked();
@@ -207,6 +208,8 @@ fn a_judging_role_sends_the_work_back_and_the_next_coder_gets_the_reason() {
     assert_eq!((&finished["outcome"], &finished["iterations"]), (&json!("blocked"), &json!(1)));
     assert_eq!(finished["reason"], "the work is sent back: no tests for bad passwords");
     assert_eq!(shown(&project)["status"], "coding");
+    // A coder that does nothing does not answer the rejection.
+    scripted(&project, "coder", "AUTH_DONE", "text I looked.\n").args(["--max-iterations", "1"]).output().expect(3);
     let steps = "prompt prompt-1\nwrite fixed yes\ntext Done.\\n\\n{promise}\n";
     scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
     let prompt = std::fs::read_to_string(project.root().join("prompt-1")).unwrap();
@@ -214,7 +217,7 @@ fn a_judging_role_sends_the_work_back_and_the_next_coder_gets_the_reason() {
     let passed = scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
     assert!(passed.stdout.contains("unverified"), "{}", passed.stdout);
     assert_eq!(shown(&project)["status"], "testing");
-    assert_eq!(shown(&project)["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(shown(&project)["runs"].as_array().unwrap().len(), 4);
 }
 
 // spec: T1

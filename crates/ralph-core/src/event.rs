@@ -11,6 +11,7 @@ use crate::baseline::BaselineTrial;
 use crate::budget::BudgetUsage;
 use crate::control_command::ControlCommand;
 use crate::evidence::Evidence;
+use crate::outcome::CancelCause;
 use crate::receipt::WorkTreeSnapshot;
 use crate::seal::SealingResult;
 
@@ -97,7 +98,7 @@ pub enum LifecycleEvent {
     /// have changed since then, `orders` the commands that were sent since then.
     Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
     /// The loop has no driver and is cancelled.
-    Abandoned,
+    Abandoned { cause: CancelCause },
 }
 
 /// The description of a run that its first fact records.

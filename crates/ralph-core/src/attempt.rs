@@ -263,7 +263,7 @@ pub enum AttemptAssessment {
     },
 }
 
-/// An agent that ran for less time than this failed at startup.
+/// An agent that ran for less time than this and did no work failed at startup.
 const STARTUP_PERIOD_MS: u64 = 10_000;
 
 /// Exit code of a shell that cannot execute a command.
@@ -272,10 +272,13 @@ const EXIT_NOT_EXECUTABLE: i32 = 126;
 const EXIT_COMMAND_NOT_FOUND: i32 = 127;
 
 impl AttemptReport {
-    /// Returns whether the agent ended before it can have done any work.
+    /// Returns whether the agent ended soon and before it did any work.
     #[must_use]
     pub fn has_ended_at_startup(&self) -> bool {
-        self.lived_ms < STARTUP_PERIOD_MS
+        let has_worked = self.has_moved == Some(true)
+            || !self.reading.final_text.trim().is_empty()
+            || self.spend.output_tokens.is_some_and(|tokens| tokens > 0);
+        self.lived_ms < STARTUP_PERIOD_MS && !has_worked
     }
 
     /// Assesses an attempt that ended by itself.

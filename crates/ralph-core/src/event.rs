@@ -12,6 +12,7 @@ use crate::budget::BudgetUsage;
 use crate::control_command::ControlCommand;
 use crate::decision::PersonDecision;
 use crate::evidence::Evidence;
+use crate::outcome::CancelCause;
 use crate::receipt::WorkTreeSnapshot;
 use crate::seal::SealingResult;
 
@@ -98,7 +99,7 @@ pub enum LifecycleEvent {
     /// have changed since then, `orders` the commands that were sent since then.
     Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
     /// The loop has no driver and is cancelled.
-    Abandoned,
+    Abandoned { cause: CancelCause },
     /// A person decided on the claim, or answered the question, that ended the loop as blocked.
     Decided { verdict: PersonVerdict, decision: PersonDecision },
 }

@@ -94,6 +94,15 @@ pub struct RunEnd {
     pub exit_code: u8,
 }
 
+/// What ended a cancelled run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelCause {
+    /// `ralph cancel` or `ralph loop cancel`.
+    Command,
+    SessionAborted,
+    SessionDeleted,
+}
+
 impl RunEnd {
     #[must_use]
     pub fn new(outcome: Outcome, reason: String) -> Self {
@@ -170,7 +179,17 @@ impl RunEnd {
     /// Returns the end of a run that `ralph cancel` ended.
     #[must_use]
     pub fn cancelled_by_user() -> Self {
-        Self::new(Outcome::Cancelled, "cancelled by ralph cancel".into())
+        Self::cancelled(CancelCause::Command)
+    }
+
+    #[must_use]
+    pub fn cancelled(cause: CancelCause) -> Self {
+        let reason = match cause {
+            CancelCause::Command => "cancelled by ralph cancel",
+            CancelCause::SessionAborted => "the user aborted the session",
+            CancelCause::SessionDeleted => "the session was deleted",
+        };
+        Self::new(Outcome::Cancelled, reason.into())
     }
 
     /// Returns the end of a blocked run whose claim a person rejected, or whose question a person answered. It can be

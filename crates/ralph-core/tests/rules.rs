@@ -61,11 +61,14 @@ fn an_echo_of_the_prompt_is_not_the_agents_words() {
     assert_eq!(*why(&finder.finish()), NoClaimReason::NoTag);
 }
 
-// spec: S4
+// finding: N25
+// spec: S4, S13
 #[test]
-fn only_the_final_message_counts() {
+fn only_the_final_message_counts_and_an_earlier_promise_is_named() {
     let later = read_with(rules(), &[own(1, TAG), own(2, "One more look around.")]);
-    assert_eq!(*why(&later), NoClaimReason::NoTag);
+    assert_eq!(*why(&later), NoClaimReason::Earlier);
+    let none = read_with(rules(), &[own(1, "I will print it."), own(2, "One more look around.")]);
+    assert_eq!(*why(&none), NoClaimReason::NoTag);
     assert!(is_claim(&read_with(rules(), &[own(1, "Plan."), own(2, TAG)])));
 }
 

@@ -36,6 +36,19 @@ impl FileOutcome {
             Self::NotOurs => "not ours",
         }
     }
+
+    /// Returns what an installation would do to the file.
+    #[must_use]
+    pub fn planned_name(self) -> &'static str {
+        match self {
+            Self::Created => "would write",
+            Self::Updated => "would change",
+            Self::Unchanged => "would keep",
+            Self::Removed => "would remove",
+            Self::HooksRemoved => "would restore",
+            Self::NotOurs => "not ours",
+        }
+    }
 }
 
 /// The file changes of an install or uninstall.

@@ -26,7 +26,7 @@ fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, advice: &Advice) -> AppR
     let job = plan.build_agent_job(agent, "", &agent.session_request(None));
     let AgentJob { spec, .. } = job.map_err(|error| AppError::internal(&error))?;
     if spec.program.as_os_str().is_empty() {
-        return Err(AppError::invalid_request(format!("the agent {} needs a program", agent.name))
+        return Err(AppError::preflight(format!("the agent {} needs a program", agent.name))
             .with_advice(Advice::NameAgentProgram));
     }
     process::locate_program(&spec).map(drop).map_err(|error| agent_program_error(agent, &error, advice))?;

@@ -44,7 +44,8 @@ pub(super) fn for_worktree_error(error: &WorktreeError) -> Option<String> {
         | WorktreeError::BranchCheckedOut { .. } => for_branch_error(error),
         WorktreeError::NoRunSnapshot { .. }
         | WorktreeError::NoEndSnapshot { .. }
-        | WorktreeError::FilesChangedSince { .. } => for_run_snapshot_error(error),
+        | WorktreeError::FilesChangedSince { .. }
+        | WorktreeError::AlreadyUndone { .. } => for_run_snapshot_error(error),
     })
 }
 
@@ -86,6 +87,10 @@ fn for_run_snapshot_error(error: &WorktreeError) -> String {
     }
     if let WorktreeError::FilesChangedSince { .. } = error {
         return "nothing was changed; `ralph diff` shows what the run changed in them".to_owned();
+    }
+    if let WorktreeError::AlreadyUndone { .. } = error {
+        return "nothing was changed; `ralph undo` keeps the files of the run in refs/ralph/runs/RUN/undone/"
+            .to_owned();
     }
     "ralph takes snapshots of runs with checks or with a work tree if less than 64 MB is uncommitted, and keeps those of \
      the newest 50 runs"

@@ -45,6 +45,8 @@ pub struct ClaimFinder {
     earlier_outcome: Option<MessageOutcome>,
     /// The reading of a finished turn that claimed completion, until the agent works again.
     finished_turn_claim: Option<ClaimReading>,
+    /// Whether a message before the final one would have claimed completion, if only the final one counts.
+    has_earlier_promise: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -74,6 +76,7 @@ impl ClaimFinder {
             last_message: None,
             earlier_outcome: None,
             finished_turn_claim: None,
+            has_earlier_promise: false,
         }
     }
 
@@ -109,7 +112,7 @@ impl ClaimFinder {
     pub fn finish(&self) -> ClaimReading {
         let last_turn = self.read_last_turn();
         let is_silent = match &last_turn.claim {
-            Claim::None { why: NoClaimReason::NoTag | NoClaimReason::NoWords } => true,
+            Claim::None { why: NoClaimReason::NoTag | NoClaimReason::NoWords | NoClaimReason::Earlier } => true,
             Claim::None { .. } | Claim::Made { .. } => false,
         };
         match &self.finished_turn_claim {
@@ -166,7 +169,7 @@ impl ClaimFinder {
             return;
         };
         match self.rules.scope {
-            ClaimScope::Final => {}
+            ClaimScope::Final => self.has_earlier_promise |= self.claims_completion(&done.tail),
             ClaimScope::Iteration => {
                 let outcome = self.evaluate_excerpt(&done.tail.to_excerpt());
                 self.earlier_outcome = Some(merge_outcomes(self.earlier_outcome.take(), outcome));
@@ -180,7 +183,14 @@ impl ClaimFinder {
         self.last_message = None;
         self.earlier_outcome = None;
         self.finished_turn_claim = None;
+        self.has_earlier_promise = false;
         self.clear_recoverable_ending();
+    }
+
+    /// Returns whether a message would have claimed completion. Most messages have no tag and need no evaluation.
+    fn claims_completion(&self, message: &MessageTail) -> bool {
+        message.contains_text("romise")
+            && matches!(self.evaluate_excerpt(&message.to_excerpt()), MessageOutcome::Claim(_))
     }
 
     fn evaluate_excerpt(&self, excerpt: &MessageExcerpt) -> MessageOutcome {
@@ -202,6 +212,9 @@ impl ClaimFinder {
             (TurnEnding::OutputLost, _) => MessageOutcome::NoSignal(NoClaimReason::Unheard),
             (TurnEnding::RecordSkipped, _) => MessageOutcome::NoSignal(NoClaimReason::Unread),
             (TurnEnding::Failed, _) => MessageOutcome::NoSignal(NoClaimReason::EndedInError),
+            (TurnEnding::Complete, MessageOutcome::NoSignal(NoClaimReason::NoTag)) if self.has_earlier_promise => {
+                MessageOutcome::NoSignal(NoClaimReason::Earlier)
+            }
             (TurnEnding::Complete, outcome) => outcome,
         };
         let (why, blocked, reject) = match outcome {

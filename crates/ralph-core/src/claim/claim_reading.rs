@@ -77,6 +77,8 @@ pub enum NoClaimReason {
     NoWords,
     /// The final message contains no promise tag.
     NoTag,
+    /// An earlier message contains the promise, but the final message does not.
+    Earlier,
     /// The last promise has a different text.
     OtherPromise {
         /// The text that was found.
@@ -108,27 +110,6 @@ pub enum NoClaimReason {
     Blocked,
     /// The agent's last signal rejects the work.
     Rejected,
-}
-
-impl NoClaimReason {
-    /// Returns whether the agent printed a promise that did not count.
-    #[must_use]
-    pub fn is_printed_promise(&self) -> bool {
-        match self {
-            Self::OtherPromise { .. }
-            | Self::Mentioned { .. }
-            | Self::Retracted { .. }
-            | Self::WrongNonce
-            | Self::NotAlone => true,
-            Self::NoWords
-            | Self::NoTag
-            | Self::EndedInError
-            | Self::Unheard
-            | Self::Unread
-            | Self::Blocked
-            | Self::Rejected => false,
-        }
-    }
 }
 
 /// How a tag is mentioned without being used.
@@ -188,6 +169,9 @@ impl fmt::Display for NoClaimReason {
         match self {
             Self::NoWords => f.write_str("the agent wrote no text"),
             Self::NoTag => f.write_str("the final message contains no promise tag"),
+            Self::Earlier => {
+                f.write_str("an earlier message contains the promise, but the final message does not repeat it")
+            }
             Self::OtherPromise { found } => write!(f, "the last promise has a different text: {found}"),
             Self::Mentioned { how, near } => write!(f, "{how}: {near}"),
             Self::Retracted { sentence } => write!(f, "the message retracts the promise: {sentence}"),

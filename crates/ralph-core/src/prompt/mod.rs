@@ -68,6 +68,8 @@ pub enum FeedbackKind {
     RejectedClaim,
     /// A promise was printed, but it did not count as a claim.
     UncountedPromise,
+    /// The last message could not be read, or has another signal.
+    NoClaim,
 }
 
 impl RejectionFeedback {
@@ -77,11 +79,22 @@ impl RejectionFeedback {
         Self { kind: FeedbackKind::RejectedClaim, reason, tail }
     }
 
-    /// Returns the feedback if the agent printed a promise that is not a claim.
+    /// Returns the feedback if the agent printed a promise that is not a claim, or may have printed one.
     #[must_use]
     pub fn uncounted_promise(why: &NoClaimReason) -> Option<Self> {
-        let reason = why.is_printed_promise().then(|| why.to_string())?;
-        Some(Self { kind: FeedbackKind::UncountedPromise, reason, tail: String::new() })
+        let kind = match why {
+            NoClaimReason::NoWords | NoClaimReason::NoTag | NoClaimReason::Blocked => return None,
+            NoClaimReason::EndedInError | NoClaimReason::Unheard | NoClaimReason::Unread | NoClaimReason::Rejected => {
+                FeedbackKind::NoClaim
+            }
+            NoClaimReason::Earlier
+            | NoClaimReason::OtherPromise { .. }
+            | NoClaimReason::Mentioned { .. }
+            | NoClaimReason::Retracted { .. }
+            | NoClaimReason::WrongNonce
+            | NoClaimReason::NotAlone => FeedbackKind::UncountedPromise,
+        };
+        Some(Self { kind, reason: why.to_string(), tail: String::new() })
     }
 }
 
@@ -254,6 +267,10 @@ fn render_rejection(feedback: &RejectionFeedback) -> String {
             "\n\n## Your last promise did not count\n\nThe previous iteration printed the completion promise, but it \
              did not count as a claim: {reason}\nIf the work is done, print the promise alone on the last line.\n"
         ),
+        FeedbackKind::NoClaim => format!(
+            "\n\n## Your last message was not a claim\n\nNo claim was read from the previous iteration: {reason}\nIf \
+             the work is done, print the promise alone on the last line.\n"
+        ),
     }
 }
 
@@ -278,6 +295,10 @@ fn render_continuation(input: &PromptInput<'_>, feedback: Option<&RejectionFeedb
                 FeedbackKind::UncountedPromise => format!(
                     "You printed the completion promise, but it did not count as a claim: {reason}. If the work is \
                      done, print it alone on the last line."
+                ),
+                FeedbackKind::NoClaim => format!(
+                    "No claim was read from your last message: {reason}. If the work is done, print the completion \
+                     promise alone on the last line."
                 ),
             }
         }

@@ -90,14 +90,37 @@ fn a_prompt_after_an_uncounted_promise_says_what_was_seen_and_why_it_did_not_cou
     let feedback = RejectionFeedback::uncounted_promise(&why);
     let render = |plan| render_prompt(&plan, &prompt_input("Fix it.", &promise));
     let fresh = render(PromptPlan::Whole { feedback: feedback.clone() });
-    let continued = render(PromptPlan::Continuation { feedback });
-    for prompt in [fresh, continued] {
+    let continued = render(PromptPlan::Continuation { feedback: feedback.clone() });
+    let stuck = render(PromptPlan::Stuck { still: 2, feedback });
+    for prompt in [fresh, continued, stuck] {
         assert!(prompt.contains("did not count as a claim: the sentence around the tag negates it"), "{prompt}");
         assert!(prompt.contains("not yet [promise]DONE[/promise]"), "{prompt}");
         assert!(!prompt.contains("did not output the completion promise"), "{prompt}");
         assert_eq!(count_live_promises(&prompt), 1);
     }
     assert_eq!(RejectionFeedback::uncounted_promise(&NoClaimReason::NoTag), None);
+}
+
+// spec: S13
+// finding: N25
+#[test]
+fn a_prompt_never_says_that_there_was_no_promise_if_there_may_have_been_one() {
+    let promise = done_promise();
+    for (why, seen) in [
+        (NoClaimReason::Earlier, "an earlier message contains the promise, but the final message does not repeat it"),
+        (NoClaimReason::Unheard, "the agent's last message could not be read"),
+        (NoClaimReason::Unread, "too long to read"),
+        (NoClaimReason::Rejected, "the agent's last signal rejects the work"),
+    ] {
+        let feedback = RejectionFeedback::uncounted_promise(&why);
+        let render = |plan| render_prompt(&plan, &prompt_input("Fix it.", &promise));
+        let fresh = render(PromptPlan::Whole { feedback: feedback.clone() });
+        let continued = render(PromptPlan::Continuation { feedback });
+        for prompt in [fresh, continued] {
+            assert!(prompt.contains(seen), "{prompt}");
+            assert!(!prompt.contains("did not output the completion promise"), "{prompt}");
+        }
+    }
 }
 
 fn rejection_feedback(reason: &str, tail: &str) -> Option<RejectionFeedback> {

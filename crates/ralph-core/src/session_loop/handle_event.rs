@@ -1,4 +1,5 @@
 //! Handles one event of a session: returns the next state and the decision. Pure: time and randomness are parameters.
+use crate::outcome::CancelCause;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -104,13 +105,15 @@ pub fn handle_session_event(
     }
     match event {
         SessionLoopEvent::TurnEnded(turn_end) => on_turn_end(state, turn_end, moment),
-        SessionLoopEvent::SessionError { name } if is_user_abort(&name) => end_silently(state, moment),
+        SessionLoopEvent::SessionError { name } if is_user_abort(&name) => {
+            end_silently(state, CancelCause::SessionAborted, moment)
+        }
         SessionLoopEvent::SessionError { .. } => {
             let recovering_until = Some(moment.at.add_millis(ERROR_RECOVERY_MS));
             (SessionLoop { recovering_until, ..state }, SessionDecision::allow_silently())
         }
-        SessionLoopEvent::SessionDeleted => end_silently(state, moment),
-        SessionLoopEvent::Cancelled => cancel_loop(state, moment),
+        SessionLoopEvent::SessionDeleted => end_silently(state, CancelCause::SessionDeleted, moment),
+        SessionLoopEvent::Cancelled => cancel_loop(state, CancelCause::Command, moment),
         SessionLoopEvent::Verified(evidence) => apply_evidence(state, evidence, moment),
         SessionLoopEvent::StillChecking { done, total } => ask_to_wait(state, done, total, moment),
     }
@@ -263,14 +266,15 @@ fn end_notice(state: &SessionLoop) -> Option<SessionNotice> {
 }
 
 /// Ends the loop without a notice, because the user ended it.
-fn end_silently(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
-    let (state, decision) = cancel_loop(state, moment);
+fn end_silently(state: SessionLoop, cause: CancelCause, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
+    let (state, decision) = cancel_loop(state, cause, moment);
     (state, SessionDecision { notices: Vec::new(), ..decision })
 }
 
-fn cancel_loop(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
+fn cancel_loop(state: SessionLoop, cause: CancelCause, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let iteration = state.current_iteration();
-    let (machine, effects) = step(state.machine, build_event(moment, EventKind::Lifecycle(LifecycleEvent::Abandoned)));
+    let abandoned = EventKind::Lifecycle(LifecycleEvent::Abandoned { cause });
+    let (machine, effects) = step(state.machine, build_event(moment, abandoned));
     let (facts, _) = split_effects(effects);
     let notices = vec![SessionNotice::loop_cancelled(iteration)];
     (SessionLoop { machine, ..state }, SessionDecision { action: SessionAction::AllowStop, notices, facts })

@@ -301,31 +301,30 @@ fn an_exhausted_budget_ends_the_loop() {
     assert_eq!(loop_outcome(&late.0), Some(Outcome::OverBudget));
 }
 
+// finding: N37
 // spec: H5
 #[test]
-fn a_user_abort_clears_the_loop() {
+fn a_user_abort_clears_the_loop_and_is_the_reason() {
     for name in ["MessageAbortedError", "AbortError"] {
         let (state, answer) = handle_session_event(
             started_loop(5),
             SessionLoopEvent::SessionError { name: name.to_string() },
             &moment_at(1),
         );
-        assert_eq!(
-            (answer, state.is_active()),
-            (SessionDecision { facts: deletion_facts(&state), ..SessionDecision::allow_silently() }, false)
-        );
+        let facts = answer.facts.clone();
+        assert_eq!(answer, SessionDecision { facts, ..SessionDecision::allow_silently() });
+        assert!(!state.is_active());
+        assert_eq!(state.machine.run_end().unwrap().reason, "the user aborted the session");
     }
 }
 
-fn deletion_facts(_: &SessionLoop) -> Vec<crate::fact::Fact> {
-    handle_session_event(started_loop(5), SessionLoopEvent::SessionDeleted, &moment_at(1)).1.facts
-}
-
+// finding: N37
 // spec: H5
 #[test]
-fn deleting_a_session_ends_its_loop() {
+fn deleting_a_session_ends_its_loop_and_is_the_reason() {
     let (state, answer) = handle_session_event(started_loop(5), SessionLoopEvent::SessionDeleted, &moment_at(1));
     assert_eq!((state.is_active(), answer.notices.len(), loop_outcome(&state)), (false, 0, Some(Outcome::Cancelled)));
+    assert_eq!(state.machine.run_end().unwrap().reason, "the session was deleted");
 }
 
 // spec: H5

@@ -85,7 +85,7 @@ fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEven
         (LifecycleEvent::Recovered { changed, orders }, phase) => {
             recovery::on_recovered(context, phase, changed, orders)
         }
-        (LifecycleEvent::Abandoned, phase) => abandoned::on_abandoned(context, phase),
+        (LifecycleEvent::Abandoned { cause }, phase) => abandoned::on_abandoned(context, phase, cause),
         (LifecycleEvent::Decided { verdict, decision }, phase) => {
             decided::on_decided(context, phase, verdict, decision)
         }

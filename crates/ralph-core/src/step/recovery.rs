@@ -14,7 +14,7 @@ use crate::effect::Effect;
 use crate::event::{AttemptKey, LoopTimer, UnixMillis};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::loop_state::{AgentSession, IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
-use crate::outcome::{Outcome, RunEnd};
+use crate::outcome::{CancelCause, Outcome, RunEnd};
 use crate::policy::ProofRequirement;
 
 const UNKNOWN_OUTCOME_REASON: &str = "outcome unknown: ralph ended before the agent did";
@@ -35,7 +35,7 @@ pub(super) fn on_recovered(
     commands: Vec<ControlCommand>,
 ) -> StepResult {
     if commands.contains(&ControlCommand::Cancel) {
-        return abandoned::on_abandoned(context, phase);
+        return abandoned::on_abandoned(context, phase, CancelCause::Command);
     }
     let was_started = !matches!(phase, LoopPhase::Ready);
     let guidance: Vec<String> = commands.into_iter().filter_map(ControlCommand::into_guidance).collect();

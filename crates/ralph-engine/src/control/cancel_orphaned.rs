@@ -3,6 +3,7 @@ use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, LifecycleEvent, PlanAvailability, UnixMillis};
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
+use ralph_core::outcome::CancelCause;
 use ralph_core::step::step;
 
 use crate::lock::{self, LockError, LockSharing, RunOwner};
@@ -94,7 +95,7 @@ fn step_as_abandoned(state: LoopState, at: UnixMillis) -> (LoopState, Vec<Effect
             random: 0,
             plan_availability: PlanAvailability::Available,
             used_by_others: Vec::new(),
-            kind: EventKind::Lifecycle(LifecycleEvent::Abandoned),
+            kind: EventKind::Lifecycle(LifecycleEvent::Abandoned { cause: CancelCause::Command }),
         },
     )
 }

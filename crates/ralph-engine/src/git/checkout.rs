@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::GitError;
+use super::checkout_surroundings::find_deciding_file;
 use super::isolated_git::IsolatedGit;
 use super::temporary_folder::TemporaryFolder;
 
@@ -15,6 +16,11 @@ pub enum CheckoutError {
     CommitMissing { commit: String, source: GitError },
     #[error("cannot check out commit {commit}")]
     Git { commit: String, source: GitError },
+    #[error(
+        "{} could decide what the checks do in a checkout below that folder: remove it, or set TMPDIR to another folder",
+        path.display()
+    )]
+    Surroundings { path: PathBuf },
 }
 
 /// The files of a commit. They are removed when this value is dropped.
@@ -32,6 +38,9 @@ impl TemporaryCheckout {
         git.read_stdout(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
             .map_err(|source| CheckoutError::CommitMissing { commit: commit.to_owned(), source })?;
         let folder = TemporaryFolder::create("checkout").map_err(failed)?;
+        if let Some(path) = find_deciding_file(&folder.path) {
+            return Err(CheckoutError::Surroundings { path });
+        }
         let checkout = Self { folder };
         checkout.populate_files(&git, root, commit).map_err(failed)?;
         Ok(checkout)

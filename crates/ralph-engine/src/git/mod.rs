@@ -1,6 +1,7 @@
 //! Runs the git program. It never cleans, resets or deletes files of the user.
 mod changes;
 mod checkout;
+mod checkout_surroundings;
 mod commit_tree;
 mod head_file;
 mod ignored;

@@ -56,6 +56,8 @@ pub enum WorktreeError {
     NoEndSnapshot { run: String },
     #[error("files that the run changed have been changed since")]
     FilesChangedSince { files: Vec<PathBuf> },
+    #[error("run {run} is already undone: its files are as before the run")]
+    AlreadyUndone { run: String },
 }
 
 impl WorktreeError {

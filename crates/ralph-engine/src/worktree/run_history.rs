@@ -86,6 +86,9 @@ pub fn undo_run(root: &Path, run: &str) -> Result<UndoResult, WorktreeError> {
     let after = after.ok_or_else(|| WorktreeError::NoEndSnapshot { run: run.to_owned() })?;
     let now = git::write_worktree_tree(root)?;
     let changed = git::diff_trees(root, &before, &after)?;
+    if !changed.is_empty() && differing_files(root, &before, &now, &changed)?.is_empty() {
+        return Err(WorktreeError::AlreadyUndone { run: run.to_owned() });
+    }
     refuse_changed_since(root, &after, &now, &changed)?;
     let inverted: Vec<TreeDiffEntry> = changed.iter().map(invert_entry).collect();
     let files = find_obstacles(root, &inverted);
@@ -112,10 +115,19 @@ fn invert_entry(change: &TreeDiffEntry) -> TreeDiffEntry {
 
 /// Refuses to undo files that were changed after the run: those changes would be lost.
 fn refuse_changed_since(root: &Path, after: &str, now: &str, changed: &[TreeDiffEntry]) -> Result<(), WorktreeError> {
-    let since: BTreeSet<PathBuf> = git::diff_trees(root, after, now)?.into_iter().map(|entry| entry.path).collect();
-    let files: Vec<PathBuf> =
-        changed.iter().map(|change| change.path.clone()).filter(|path| since.contains(path)).collect();
+    let files = differing_files(root, after, now, changed)?;
     if files.is_empty() { Ok(()) } else { Err(WorktreeError::FilesChangedSince { files }) }
+}
+
+/// Returns the files of a run that differ between two trees.
+fn differing_files(
+    root: &Path,
+    from: &str,
+    to: &str,
+    changed: &[TreeDiffEntry],
+) -> Result<Vec<PathBuf>, WorktreeError> {
+    let between: BTreeSet<PathBuf> = git::diff_trees(root, from, to)?.into_iter().map(|entry| entry.path).collect();
+    Ok(changed.iter().map(|change| change.path.clone()).filter(|path| between.contains(path)).collect())
 }
 
 fn back_up_tree(root: &Path, run: &str, tree: &str) -> Result<String, WorktreeError> {

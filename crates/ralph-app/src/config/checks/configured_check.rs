@@ -68,8 +68,22 @@ pub(in crate::config) fn read_stages(
     node: &DocumentNode,
     context: &KeyContext<'_>,
 ) -> Result<Vec<ConfiguredStage>, ConfigError> {
-    let stage = |item| read_check(item, context).map(|(check, required)| ConfiguredStage { required, check });
+    let stage = |item| match read_bare_stage(item, context)? {
+        Some(stage) => Ok(stage),
+        None => read_check(item, context).map(|(check, required)| ConfiguredStage { required, check }),
+    };
     read_items(node, context)?.iter().map(stage).collect()
+}
+
+/// Reads a stage that has no method and no key of one: as in task files, its method is `string_match`.
+fn read_bare_stage(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Option<ConfiguredStage>, ConfigError> {
+    let NodeContent::Map(entries) = &node.content else { return Ok(None) };
+    if !entries.iter().all(|entry| matches!(entry.key.as_str(), "name" | "required")) {
+        return Ok(None);
+    }
+    let draft = read_draft(node, context)?;
+    let criterion = Criterion { name: draft.name.value, retries: 0, method: VerificationMethod::StringMatch };
+    Ok(Some(ConfiguredStage { required: draft.required.value, check: criterion.into() }))
 }
 
 fn read_items<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'a [DocumentNode], ConfigError> {

@@ -29,6 +29,24 @@ fn project_command_keys(settings: &Settings) -> Vec<String> {
     settings.project_commands(&used).into_iter().map(|command| command.key).collect()
 }
 
+// finding: N38
+// spec: V4
+#[test]
+fn a_stage_without_a_method_is_string_match_as_in_task_files() {
+    let VerificationMethod::MultiStage(staged) = read_method("{stages: [{name: said}, {required: false}, make test]}")
+    else {
+        panic!()
+    };
+    let methods: Vec<&VerificationMethod> = staged.stages.iter().map(|stage| &stage.criterion.method).collect();
+    assert!(matches!(
+        methods[..],
+        [VerificationMethod::StringMatch, VerificationMethod::StringMatch, VerificationMethod::External(_)]
+    ));
+    assert_eq!(staged.stages[0].criterion.name.as_deref(), Some("said"));
+    assert!(!staged.stages[1].required);
+    assert!(settings_from_yaml("checks:\n  - {name: unit}\n").is_err(), "a check of its own needs a method");
+}
+
 // spec: V2
 #[test]
 fn a_command_can_be_a_list_with_a_folder_and_variables() {

@@ -122,9 +122,12 @@ impl InstallTargetArgs {
     fn print_report(&self, installed: &InstallReport) {
         let reports = installed.changes.file_reports();
         for report in &reports {
-            out::print_message(&format!("{:<8}  {}", report.outcome.name(), report.path.display()));
+            let path = report.path.display();
             if self.dry_run {
+                out::print_message(&format!("{:<13}  {path}", report.outcome.planned_name()));
                 print_diff(report);
+            } else {
+                out::print_message(&format!("{:<8}  {path}", report.outcome.name()));
             }
         }
         if reports.iter().any(|report| report.outcome == FileOutcome::NotOurs) {

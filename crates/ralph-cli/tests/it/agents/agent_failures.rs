@@ -57,6 +57,16 @@ fn an_agent_that_dies_at_once_every_time_fails_at_start_after_growing_pauses() {
     assert!(pauses[0] <= pauses[1] && pauses[0] >= 500, "{pauses:?}");
 }
 
+// finding: N37
+// spec: L5
+#[test]
+fn an_agent_that_worked_and_exits_with_an_error_did_not_fail_at_startup() {
+    let project = Project::new();
+    let script = project.script("text I have fixed the parser.\nexit 1\n");
+    let answer = project.run(&["script", &script]).args(["--max-retries", "1"]).output().expect(4);
+    assert_eq!(reason(&answer), "the agent failed 2 times in a row: the agent exited with code 1");
+}
+
 // fault: 33
 // spec: S4, L5
 #[test]

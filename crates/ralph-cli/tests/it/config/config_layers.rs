@@ -165,6 +165,16 @@ fn the_filters_of_a_classic_file_find_the_agent_s_own_text() {
 }
 
 // spec: C2, A2
+// finding: N38
+// spec: C6
+#[test]
+fn an_agent_without_a_program_is_a_configuration_error() {
+    let project = Project::new();
+    file(&project, ".ralph/config", "AGENT_TYPE=text\n");
+    let refused = project.ralph(["build"]).output().expect(1).stderr;
+    assert!(refused.contains("the agent text needs a program"), "{refused}");
+}
+
 // finding: N31
 #[test]
 fn a_filter_alone_reads_records_of_another_shape_and_the_exit_code_decides() {

@@ -312,6 +312,7 @@ fn an_agent_that_works_between_its_retries_is_not_stopped() {
     assert_eq!(answer.events_named("stop.requested").len(), 1, "only the signal: {:?}", names(&answer));
 }
 
+// finding: N37
 // spec: L6
 #[test]
 fn the_end_of_a_wait_is_shown_and_a_terminal_counts_down() {

@@ -273,6 +273,17 @@ fn a_loop_can_be_cancelled_while_its_checks_run() {
     assert_eq!(status(&project, "s")["outcome"], "cancelled");
 }
 
+// finding: N25
+// spec: S13
+#[test]
+fn a_continued_session_is_told_why_its_promise_did_not_count() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let answer = hook(&project, "claude", &stop("s", "I will not print <promise>DONE</promise> yet."));
+    assert!(reason(&answer).contains("did not count as a claim: the sentence around the tag negates it"), "{answer}");
+    assert!(!reason(&answer).contains("did not output"), "{answer}");
+}
+
 // spec: H6
 #[test]
 fn checks_that_exceed_the_hook_timeout_continue_with_the_next_stop() {

@@ -86,12 +86,14 @@ fn a_mistake_in_a_task_file_is_reported_with_its_position_field_and_a_hint() {
     assert_eq!(listed(&project, &[]).len(), 0, "nothing is stored");
 }
 
+// finding: N37
 // spec: T4
 #[test]
 fn a_field_at_the_wrong_level_gets_a_hint_with_the_right_one() {
     let project = Project::new();
     let cases = [
         ("title: a\ncoder: {promise: X}\n", "2:1: there is no field coder", "completion"),
+        ("title: a\npromise: X\n", "2:1: there is no field promise", "a role, such as completion.coder"),
         ("title: a\noutcome: o\n", "2:1: there is no field outcome", "completion"),
         ("command: make\n", "1:1: there is no field command", "verification_config, or the config of a stage"),
         ("completion:\n  priority: 1\n", "2:3: there is no field completion.priority", "the task itself"),

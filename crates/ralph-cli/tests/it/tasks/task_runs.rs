@@ -248,6 +248,19 @@ fn a_failed_stage_is_recorded_with_its_task_and_the_last_rejection() {
     assert_eq!(failure["reason"], "Max iterations reached without completion promise");
 }
 
+// finding: N25
+// spec: S13
+#[test]
+fn the_next_prompt_of_a_stage_says_why_a_printed_promise_did_not_count() {
+    let project = checked();
+    let kept = project.outside("prompt");
+    let agent = format!("prompt {}\ntext I will not print {{promise}} yet.\n", kept.display());
+    scripted(&project, "coder", "AUTH_DONE", &agent).args(["--max-iterations", "2"]).output().expect(3);
+    let second = std::fs::read_to_string(kept).unwrap();
+    assert!(second.contains("did not count as a claim: the sentence around the tag negates it"), "{second}");
+    assert!(!second.contains("did not output the completion promise"), "{second}");
+}
+
 // spec: T6
 #[test]
 fn a_task_without_criteria_runs_with_a_warning_or_is_refused() {

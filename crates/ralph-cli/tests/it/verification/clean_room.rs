@@ -124,6 +124,24 @@ fn a_checkout_of_a_ralph_that_was_killed_is_removed_by_the_next() {
     assert_eq!(rooms(&project), 0);
 }
 
+// finding: N13
+// spec: V10
+#[test]
+fn a_clean_room_is_refused_if_a_file_above_it_could_decide_the_checks() {
+    for name in ["node_modules", ".cargo/config.toml", "pytest.ini"] {
+        let project = project();
+        let planted = project.outside(name);
+        let deed = format!("mkdir -p $(dirname {p}); touch {p}; echo done > work; {COMMIT}", p = planted.display());
+        let call = clean(&project, &deed).args(["--check", "grep -q done work"]);
+        let answer = call.output().expect(3);
+        let found = planted.parent().unwrap().join(planted.file_name().unwrap());
+        let shown = if name.starts_with(".cargo") { found.parent().unwrap().to_path_buf() } else { found };
+        let reason = answer.events_named("verdict")[0]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(&format!("{} could decide", shown.display())), "{reason}");
+        assert!(reason.contains("set TMPDIR to another folder"), "{reason}");
+    }
+}
+
 /// Runs an agent that claims three times, with two checks; the second passes at the third claim. Returns for each claim
 /// whether the result of the first check was reused, and how often that check ran.
 fn reuse_of_the_first(cache: &str) -> (Vec<bool>, usize) {

@@ -203,9 +203,10 @@ fn a_failed_tree_setup_is_reported_with_its_log_and_leaves_nothing() {
     assert_eq!(git(&project.root(), &["for-each-ref", "refs/ralph"]), "");
 }
 
+// finding: N37
 // spec: P9
 #[test]
-fn changes_of_a_run_can_be_shown_and_undone() {
+fn changes_of_a_run_can_be_shown_and_undone_once() {
     let project = with_tasks(&[]);
     project.write("mine", "before\n");
     let agent = format!(
@@ -229,6 +230,9 @@ fn changes_of_a_run_can_be_shown_and_undone() {
     assert!(project.root().join("old").exists() && !project.root().join("work").exists());
     assert_eq!(fs::read_to_string(project.root().join("mine")).unwrap(), "before\n");
     assert_eq!(git(&project.root(), &["show", &format!("{}:work", undone["kept"].as_str().unwrap())]), "done");
+    let again = project.ralph(["undo", &run]).output().expect(1).stderr;
+    assert!(again.contains("is already undone"), "{again}");
+    assert!(!again.contains("changed since"), "{again}");
 }
 
 // spec: P9

@@ -71,6 +71,10 @@ impl MessageTail {
         self.buffer.text.is_empty()
     }
 
+    pub(crate) fn contains_text(&self, text: &str) -> bool {
+        self.buffer.text.contains(text)
+    }
+
     /// Returns the excerpt to evaluate. It does not depend on how the message was split into pieces.
     pub(crate) fn to_excerpt(&self) -> MessageExcerpt {
         let start = tail_start(&self.buffer.text);

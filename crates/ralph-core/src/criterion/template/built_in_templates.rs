@@ -13,6 +13,8 @@ struct BuiltInTemplate {
     command: &'static [&'static str],
     parameters: &'static [BuiltInParameter],
     timeout_minutes: u64,
+    /// A text that the program prints only if a test ran and passed: some programs also succeed without any test.
+    output_contains: Option<&'static str>,
 }
 
 struct BuiltInParameter {
@@ -42,6 +44,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         command: &["cargo", "test", "--workspace", "{{args}}"],
         parameters: &[extra_arguments("Additional arguments, such as --all-features")],
         timeout_minutes: 30,
+        output_contains: Some(" ... ok"),
     },
     BuiltInTemplate {
         name: "cargo-clippy",
@@ -49,6 +52,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         command: &["cargo", "clippy", "--workspace", "--all-targets", "{{args}}", "--", "-D", "warnings"],
         parameters: &[extra_arguments("Additional arguments for cargo")],
         timeout_minutes: 30,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "npm-test",
@@ -56,6 +60,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         command: &["npm", "test", "--prefix", "{{path}}"],
         parameters: &[PATH_PARAMETER],
         timeout_minutes: 15,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "npm-run",
@@ -71,6 +76,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 15,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "pytest",
@@ -86,6 +92,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 15,
+        output_contains: Some(" passed"),
     },
     BuiltInTemplate {
         name: "pytest-coverage",
@@ -112,6 +119,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 15,
+        output_contains: Some(" passed"),
     },
     BuiltInTemplate {
         name: "go-test",
@@ -127,6 +135,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 15,
+        output_contains: Some("ok  "),
     },
     BuiltInTemplate {
         name: "make",
@@ -139,6 +148,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             default: Some(&["test"]),
         }],
         timeout_minutes: 15,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "lint-clean",
@@ -154,6 +164,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             extra_arguments("Its arguments, such as check src"),
         ],
         timeout_minutes: 10,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "files-exist",
@@ -172,6 +183,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             default: None,
         }],
         timeout_minutes: 1,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "no-todos",
@@ -194,6 +206,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 1,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "http-health",
@@ -216,6 +229,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             },
         ],
         timeout_minutes: 1,
+        output_contains: None,
     },
     BuiltInTemplate {
         name: "command-succeeds",
@@ -231,6 +245,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             extra_arguments("Its arguments"),
         ],
         timeout_minutes: 5,
+        output_contains: None,
     },
 ];
 
@@ -244,7 +259,11 @@ pub fn built_in_templates() -> Vec<CriterionTemplate> {
 
 fn to_template(row: &BuiltInTemplate) -> CriterionTemplate {
     let command = CheckCommand::Argv(row.command.iter().map(ToString::to_string).collect());
-    let check = ExternalCheck { timeout_ms: row.timeout_minutes * 60_000, ..ExternalCheck::new(command) };
+    let check = ExternalCheck {
+        timeout_ms: row.timeout_minutes * 60_000,
+        output_contains: row.output_contains.map(ToOwned::to_owned),
+        ..ExternalCheck::new(command)
+    };
     CriterionTemplate {
         name: row.name.to_owned(),
         about: row.about.to_owned(),

@@ -71,6 +71,24 @@ fn defaults_apply_unless_a_value_is_passed() {
     assert_eq!(filled.name.as_deref(), Some("pytest-coverage"));
 }
 
+// finding: N13
+// spec: V6
+#[test]
+fn templates_of_test_programs_require_the_line_of_a_passed_test() {
+    for (name, passed, nothing_ran) in [
+        ("cargo-test", "running 1 test\ntest adds ... ok\n", "running 0 tests\n\ntest result: ok. 0 passed; 0 failed;"),
+        ("pytest", "==== 3 passed in 0.02s ====", "==== no tests ran in 0.01s ===="),
+        ("pytest-coverage", "3 passed, 1 warning in 0.02s", "no tests ran in 0.01s"),
+        ("go-test", "ok  \texample.com/a\t0.002s", "?   \texample.com/a\t[no test files]"),
+    ] {
+        let criterion = find_built_in(name).fill_parameters(&BTreeMap::new()).unwrap();
+        let VerificationMethod::External(check) = criterion.method else { panic!("{name}") };
+        let required = check.output_contains.unwrap();
+        assert!(passed.contains(&required), "{name}");
+        assert!(!nothing_ran.contains(&required), "{name}");
+    }
+}
+
 // spec: V6
 #[test]
 fn unknown_missing_and_invalid_values_are_refused() {

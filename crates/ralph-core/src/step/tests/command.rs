@@ -14,7 +14,7 @@ use crate::event::{AttemptKey, EventKind, LifecycleEvent, LoopTimer, RunControl,
 use crate::evidence::Verdict;
 use crate::fact::{Fact, NextStep};
 use crate::loop_state::LoopPhase;
-use crate::outcome::Outcome;
+use crate::outcome::{CancelCause, Outcome};
 use crate::policy::Policy;
 
 impl LoopScenario {
@@ -163,12 +163,13 @@ fn an_abandoned_loop_can_be_cancelled_in_every_phase() {
         working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report()),
     ];
     for scene in scenes {
-        let scene = scene.play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned));
+        let scene = scene.play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned { cause: CancelCause::Command }));
         assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Cancelled), Some(9)));
         assert!(scene.started_attempt().is_none());
     }
-    let done =
-        working_run().end_attempt(1, 1, claiming_report()).play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned));
+    let done = working_run()
+        .end_attempt(1, 1, claiming_report())
+        .play_event(EventKind::Lifecycle(LifecycleEvent::Abandoned { cause: CancelCause::Command }));
     assert_eq!(done.run_outcome(), Some(Outcome::Completed), "a completed run stays completed");
 }
 

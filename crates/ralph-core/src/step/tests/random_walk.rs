@@ -23,7 +23,7 @@ use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::journal;
 use crate::loop_state::{LoopPhase, LoopState};
-use crate::outcome::Outcome;
+use crate::outcome::{CancelCause, Outcome};
 use crate::policy::{ContextMode, Policy, ProofRequirement, RateLimitPolicy};
 use crate::prompt::PromptPlan;
 use crate::step::step;
@@ -360,7 +360,10 @@ fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDr
             }
             DriverEvent::Abandonment => {
                 driver.kill_everything(&state);
-                let event = clocks.event(EventKind::Lifecycle(LifecycleEvent::Abandoned), PlanAvailability::Available);
+                let event = clocks.event(
+                    EventKind::Lifecycle(LifecycleEvent::Abandoned { cause: CancelCause::Command }),
+                    PlanAvailability::Available,
+                );
                 let state = play_event(state, &mut driver, event);
                 assert!(!state.can_resume(), "an abandoned run cannot be resumed");
                 state

@@ -82,7 +82,7 @@ fn retries_and_failures_are_counted_and_named() {
     assert!(log.contains("bye\n[ralph: attempt 1: "), "{log}");
     assert!(log.contains("bye\n[ralph: attempt 2: "), "{log}");
     assert!(log.contains("Retries: 1\nStatus: failed\n"), "{log}");
-    assert!(log.contains("Exit Reason: failed: the agent failed at startup 2 times in a row: "), "{log}");
+    assert!(log.contains("Exit Reason: failed: the agent failed 2 times in a row: "), "{log}");
     assert!(log.contains("Exit Code: 4\n"), "{log}");
 }
 

@@ -80,13 +80,15 @@ fn written_files_are_shown_and_match_the_snapshots() {
     assert!(said.contains("Codex runs hooks only after you have trusted them"), "{said}");
 }
 
+// finding: N37
 // spec: H2
 #[test]
-fn a_dry_run_shows_the_changes_and_makes_none() {
+fn a_dry_run_says_what_it_would_change_and_changes_nothing() {
     let project = project_with_settings();
     let before = snapshot_files(&project);
     let said = project.ralph(["install", "qwen", "--dry-run"]).output().expect(0).stdout;
-    assert!(said.contains("changed   ") && said.contains("    + ") && !said.contains("keep-me-private"), "{said}");
+    assert!(said.contains("would change   ") && said.contains("would write    "), "{said}");
+    assert!(!said.contains("\nwrote ") && said.contains("    + ") && !said.contains("keep-me-private"), "{said}");
     assert!(said.contains("Nothing was changed"), "{said}");
     assert_eq!(snapshot_files(&project), before);
     assert!(!project.home().join(".local").exists());

@@ -12,7 +12,11 @@ use crate::step::tests::builders::{LoopScenario, attempt_key, claiming_report, c
 // spec: L5
 #[test]
 fn an_agent_that_always_exits_immediately_is_reported_to_fail_at_startup() {
-    let dies = || AttemptReport { lived_ms: 40, ..crash_report() };
+    let dies = || {
+        let mut report = AttemptReport { lived_ms: 40, ..crash_report() };
+        report.reading.final_text.clear();
+        report
+    };
     let mut scene = LoopScenario::start_run(Policy::new(9));
     for (attempt, after_ms) in [(1, 1_000), (2, 2_000), (3, 4_000)] {
         let timer = LoopTimer::Retry { key: attempt_key(1, attempt + 1) };
@@ -23,6 +27,18 @@ fn an_agent_that_always_exits_immediately_is_reported_to_fail_at_startup() {
     let scene = scene.end_attempt(1, 4, dies());
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(4)));
     assert_eq!(scene.end_reason(), "the agent failed at startup 4 times in a row: the agent exited with code 1");
+}
+
+// finding: N37
+// spec: L5
+#[test]
+fn an_agent_that_did_some_work_did_not_fail_at_startup() {
+    let mut idle = AttemptReport { lived_ms: 40, ..crash_report() };
+    idle.reading.final_text.clear();
+    assert!(idle.has_ended_at_startup());
+    assert!(!AttemptReport { has_moved: Some(true), ..idle.clone() }.has_ended_at_startup());
+    assert!(!AttemptReport { lived_ms: 40, ..crash_report() }.has_ended_at_startup(), "it wrote text");
+    assert!(!AttemptReport { lived_ms: 60_000, ..idle }.has_ended_at_startup());
 }
 
 // fault: 31

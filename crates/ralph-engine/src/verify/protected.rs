@@ -1,6 +1,6 @@
 //! Protected tests: finds the protected files that the work changed, and runs the checks a second time in a copy of the
 //! claimed files with the protected ones as they were before the work. The user's work tree is never changed.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +51,12 @@ fn list_ignored_deciding_files(root: &Path) -> Vec<IgnoredFile> {
     found
 }
 
+/// Returns the protected files of a work tree that git does not ignore.
+fn list_protected_files(root: &Path) -> BTreeSet<PathBuf> {
+    let files = git::list_files(root).unwrap_or_default();
+    files.into_iter().filter(|path| classify_path(&path.to_string_lossy()).is_some()).collect()
+}
+
 /// The protected tests of one claim.
 pub(super) struct ProtectedTests {
     root: PathBuf,
@@ -65,6 +71,8 @@ pub(super) struct ProtectedTests {
     found: Result<FoundChanges, String>,
     /// The protected files that must not change while the checks run.
     watched: Arc<Vec<String>>,
+    /// The protected files that existed before the checks ran.
+    names: BTreeSet<PathBuf>,
     /// The protected files that changed while the checks ran.
     touched: Vec<String>,
     sealed: Option<(FileSealer, Seal)>,
@@ -95,16 +103,16 @@ impl ProtectedTests {
             return None;
         }
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
-        let (found, watched) = match &base {
-            Some(base) => {
-                let found = find_changes(&root, base, isolation, control).await;
-                let (root, tree) = (root.clone(), base.tree.clone());
-                let entries = control.run_blocking(move || git::list_tree_entries(&root, &tree)).await;
-                let entries = entries.ok().and_then(Result::ok).unwrap_or_default();
-                (found, list_watched_paths(entries.keys().map(PathBuf::as_path)))
-            }
-            None => (Ok(FoundChanges::default()), Vec::new()),
-        };
+        let (mut found, mut watched, mut names) = (Ok(FoundChanges::default()), Vec::new(), BTreeSet::new());
+        if let Some(base) = &base {
+            found = find_changes(&root, base, isolation, control).await;
+            let (root, tree) = (root.clone(), base.tree.clone());
+            let listed = control.run_blocking(move || {
+                let entries = git::list_tree_entries(&root, &tree).unwrap_or_default();
+                (list_watched_paths(entries.keys().map(PathBuf::as_path)), list_protected_files(&root))
+            });
+            (watched, names) = listed.await.unwrap_or_default();
+        }
         Some(Self {
             root,
             protection: acceptance.tests,
@@ -115,6 +123,7 @@ impl ProtectedTests {
             base,
             found,
             watched: Arc::new(watched),
+            names,
             touched: Vec::new(),
             sealed: None,
         })
@@ -160,7 +169,7 @@ impl ProtectedTests {
         let without_changes =
             |finding| ProtectedReport { changes: Vec::new(), allowed: Vec::new(), inline: Vec::new(), finding };
         let Some(base) = &self.base else { return without_changes(ProtectedFinding::NoBase) };
-        let after = find_changes(&self.root, base, self.isolation, control).await;
+        let after = self.find_changes_after_checks(base, control).await;
         let mut found = match (self.found.clone(), after) {
             (Ok(before), Ok(mut after)) => {
                 after.changes.extend(before.changes);
@@ -189,6 +198,26 @@ impl ProtectedTests {
             TestProtection::Protect => self.run_again(found, second, criteria, control).await,
         };
         ProtectedReport { changes, allowed, inline, finding }
+    }
+
+    /// Compares the protected files again. If no check touched, added or removed one, the first comparison still holds.
+    async fn find_changes_after_checks(
+        &self,
+        base: &ProtectedBase,
+        control: &mut VerificationControl,
+    ) -> Result<FoundChanges, String> {
+        let root = self.root.clone();
+        let names = control.run_blocking(move || list_protected_files(&root)).await?;
+        match &self.found {
+            Ok(found)
+                if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && names == self.names =>
+            {
+                let (root, before, found) = (self.root.clone(), base.ignored.clone(), found.clone());
+                let compared = control.run_blocking(move || compare_ignored_files(&root, &before));
+                Ok(FoundChanges { ignored: compared.await?, ..found })
+            }
+            Ok(_) | Err(_) => find_changes(&self.root, base, self.isolation, control).await,
+        }
     }
 
     /// Returns the files that were changed while the checks ran and are as before the work again. In a clean checkout the

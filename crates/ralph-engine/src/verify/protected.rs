@@ -106,10 +106,10 @@ impl ProtectedTests {
         let (mut found, mut watched, mut names) = (Ok(FoundChanges::default()), Vec::new(), BTreeSet::new());
         if let Some(base) = &base {
             found = find_changes(&root, base, isolation, control).await;
-            let (root, tree) = (root.clone(), base.tree.clone());
+            let root = root.clone();
             let listed = control.run_blocking(move || {
-                let entries = git::list_tree_entries(&root, &tree).unwrap_or_default();
-                (list_watched_paths(entries.keys().map(PathBuf::as_path)), list_protected_files(&root))
+                let names = list_protected_files(&root);
+                (list_watched_paths(names.iter().map(PathBuf::as_path)), names)
             });
             (watched, names) = listed.await.unwrap_or_default();
         }
@@ -271,7 +271,7 @@ impl ProtectedTests {
             Err(reason) => return ProtectedFinding::NotEvaluated { reason },
         };
         let (evidence, touched) = match checkout {
-            Some(checkout) => self.verify_in_copy(second, checkout.path(), &criteria, control).await,
+            Some(checkout) => verify_in_copy(second, checkout.path(), &criteria, control).await,
             None => self.verify_in_clean_checkout(second, commit, &criteria, control).await,
         };
         let touched: Vec<String> = touched.into_iter().filter(|name| !self.may_touch(name)).collect();
@@ -281,23 +281,8 @@ impl ProtectedTests {
         ProtectedFinding::RanAgain { evidence, base_has_tests }
     }
 
-    /// Returns the evidence of the checks in a copy of the work tree, and the protected files that they touched.
-    async fn verify_in_copy(
-        &self,
-        second: CheckContext,
-        copy: &Path,
-        criteria: &[Criterion],
-        control: &mut VerificationControl,
-    ) -> (Evidence, Vec<String>) {
-        let environment = CheckEnvironment { root: copy.to_path_buf(), ..second.environment };
-        let watch = self.watch(copy);
-        let seal_monitor = second.seal_monitor.watching(Some(watch.clone()));
-        let context = CheckContext { environment, seal_monitor, ..second };
-        let evidence = criteria::verify_criteria(&context, criteria, control).await;
-        (evidence, watch.touched_files())
-    }
-
-    /// Does the same in a clean checkout, with its setup commands and sealed files.
+    /// Returns the evidence of the checks in a clean checkout, with its setup commands and sealed files, and the protected files
+    /// that they touched.
     async fn verify_in_clean_checkout(
         &self,
         second: CheckContext,
@@ -309,7 +294,7 @@ impl ProtectedTests {
         let spec = CleanCheckoutSpec { root: self.root.clone(), commit, share: self.share.clone(), seal };
         match enter_clean_checkout(second, sealer, spec, &self.setup, control).await {
             Ok((context, _checkout)) => {
-                let watch = self.watch(&context.environment.root);
+                let watch = ProtectedWatch::of_folder(&context.environment.root);
                 let seal_monitor = context.seal_monitor.watching(Some(watch.clone()));
                 let context = CheckContext { seal_monitor, ..context };
                 let evidence = criteria::verify_criteria(&context, criteria, control).await;
@@ -318,6 +303,21 @@ impl ProtectedTests {
             Err(evidence) => (Evidence { checks: vec![*evidence] }, Vec::new()),
         }
     }
+}
+
+/// Returns the evidence of the checks in a copy of the work tree, and the protected files that they touched.
+async fn verify_in_copy(
+    second: CheckContext,
+    copy: &Path,
+    criteria: &[Criterion],
+    control: &mut VerificationControl,
+) -> (Evidence, Vec<String>) {
+    let environment = CheckEnvironment { root: copy.to_path_buf(), ..second.environment };
+    let watch = ProtectedWatch::of_folder(copy);
+    let seal_monitor = second.seal_monitor.watching(Some(watch.clone()));
+    let context = CheckContext { environment, seal_monitor, ..second };
+    let evidence = criteria::verify_criteria(&context, criteria, control).await;
+    (evidence, watch.touched_files())
 }
 
 /// Returns the context of the second run. Results of the first run are not reused, and nothing in the copy is sealed.

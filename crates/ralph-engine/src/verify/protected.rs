@@ -1,6 +1,6 @@
 //! Protected tests: finds the protected files that the work changed, and runs the checks a second time in a copy of the
 //! claimed files with the protected ones as they were before the work. The user's work tree is never changed.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,12 +51,6 @@ fn list_ignored_deciding_files(root: &Path) -> Vec<IgnoredFile> {
     found
 }
 
-/// Returns the protected files of a work tree that git does not ignore.
-fn list_protected_files(root: &Path) -> BTreeSet<PathBuf> {
-    let files = git::list_files(root).unwrap_or_default();
-    files.into_iter().filter(|path| classify_path(&path.to_string_lossy()).is_some()).collect()
-}
-
 /// The protected tests of one claim.
 pub(super) struct ProtectedTests {
     root: PathBuf,
@@ -71,8 +65,8 @@ pub(super) struct ProtectedTests {
     found: Result<FoundChanges, String>,
     /// The protected files that must not change while the checks run.
     watched: Arc<Vec<String>>,
-    /// The protected files that existed before the checks ran.
-    names: BTreeSet<PathBuf>,
+    /// The files that existed before the checks ran.
+    files: Vec<PathBuf>,
     /// The protected files that changed while the checks ran.
     touched: Vec<String>,
     sealed: Option<(FileSealer, Seal)>,
@@ -103,15 +97,15 @@ impl ProtectedTests {
             return None;
         }
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
-        let (mut found, mut watched, mut names) = (Ok(FoundChanges::default()), Vec::new(), BTreeSet::new());
+        let (mut found, mut watched, mut files) = (Ok(FoundChanges::default()), Vec::new(), Vec::new());
         if let Some(base) = &base {
             found = find_changes(&root, base, isolation, control).await;
             let root = root.clone();
             let listed = control.run_blocking(move || {
-                let names = list_protected_files(&root);
-                (list_watched_paths(names.iter().map(PathBuf::as_path)), names)
+                let files = git::list_files(&root).unwrap_or_default();
+                (list_watched_paths(files.iter().map(PathBuf::as_path)), files)
             });
-            (watched, names) = listed.await.unwrap_or_default();
+            (watched, files) = listed.await.unwrap_or_default();
         }
         Some(Self {
             root,
@@ -123,7 +117,7 @@ impl ProtectedTests {
             base,
             found,
             watched: Arc::new(watched),
-            names,
+            files,
             touched: Vec::new(),
             sealed: None,
         })
@@ -200,17 +194,18 @@ impl ProtectedTests {
         ProtectedReport { changes, allowed, inline, finding }
     }
 
-    /// Compares the protected files again. If no check touched, added or removed one, the first comparison still holds.
+    /// Compares the protected files again. If no check touched one, and none added or removed a file, the
+    /// first comparison still holds.
     async fn find_changes_after_checks(
         &self,
         base: &ProtectedBase,
         control: &mut VerificationControl,
     ) -> Result<FoundChanges, String> {
         let root = self.root.clone();
-        let names = control.run_blocking(move || list_protected_files(&root)).await?;
+        let files = control.run_blocking(move || git::list_files(&root).unwrap_or_default()).await?;
         match &self.found {
             Ok(found)
-                if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && names == self.names =>
+                if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && files == self.files =>
             {
                 let (root, before, found) = (self.root.clone(), base.ignored.clone(), found.clone());
                 let compared = control.run_blocking(move || compare_ignored_files(&root, &before));

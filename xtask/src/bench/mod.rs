@@ -6,6 +6,7 @@ mod many;
 mod memory;
 mod options;
 mod overhead;
+mod protected;
 mod reading;
 mod report;
 mod round_times;
@@ -37,6 +38,7 @@ const BENCHMARKS: &[BenchmarkEntry] = &[
     BenchmarkEntry { name: "many", about: "many loops in one process", run: many::run },
     BenchmarkEntry { name: "hook", about: "answer time of the Stop hook", run: hook::run },
     BenchmarkEntry { name: "tasks", about: "commands with ten thousand tasks", run: tasks::run },
+    BenchmarkEntry { name: "protected", about: "ten thousand protected tests at a claim", run: protected::run },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -82,7 +84,8 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let message = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
-            message.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks"),
+            message
+                .ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks, protected"),
             "{message}"
         );
         assert_eq!(select_benchmarks(&[]).unwrap().len(), BENCHMARKS.len());

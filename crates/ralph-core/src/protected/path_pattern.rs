@@ -6,6 +6,11 @@ pub fn matches_pattern(pattern: &str, path: &str) -> bool {
     if let Some(anchored) = pattern.strip_prefix('/') {
         return matches_parts(anchored, path);
     }
+    if !pattern.contains('/') {
+        // Only the name of the file can match. There are many such patterns and files.
+        let name = path.rsplit('/').next().unwrap_or(path);
+        return matches_name(pattern.as_bytes(), name.as_bytes());
+    }
     let mut rest = Some(path);
     while let Some(tail) = rest {
         if matches_parts(pattern, tail) {

@@ -72,8 +72,8 @@ impl CommandFiles {
 /// and its recipe does not write the file.
 fn would_be_up_to_date(path: &Path) -> bool {
     let (Some(folder), Some(target)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else { return false };
-    let read = |name: &&str| std::fs::read_to_string(folder.join(name)).ok();
-    let Some(text) = ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| read(name)) else { return false };
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let Some(text) = ["GNUmakefile", "makefile", "Makefile"].into_iter().find_map(read) else { return false };
     let is_phony = |line: &str| {
         let names = line.strip_prefix(".PHONY").map(|names| names.trim_start_matches([' ', ':']));
         names.is_some_and(|names| names.split_whitespace().any(|name| name == target))

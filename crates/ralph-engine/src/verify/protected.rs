@@ -65,6 +65,8 @@ pub(super) struct ProtectedTests {
     found: Result<FoundChanges, String>,
     /// The protected files that must not change while the checks run.
     watched: Arc<Vec<String>>,
+    /// The files that existed before the checks ran.
+    files: Vec<PathBuf>,
     /// The protected files that changed while the checks ran.
     touched: Vec<String>,
     sealed: Option<(FileSealer, Seal)>,
@@ -95,16 +97,16 @@ impl ProtectedTests {
             return None;
         }
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
-        let (found, watched) = match &base {
-            Some(base) => {
-                let found = find_changes(&root, base, isolation, control).await;
-                let (root, tree) = (root.clone(), base.tree.clone());
-                let entries = control.run_blocking(move || git::list_tree_entries(&root, &tree)).await;
-                let entries = entries.ok().and_then(Result::ok).unwrap_or_default();
-                (found, list_watched_paths(entries.keys().map(PathBuf::as_path)))
-            }
-            None => (Ok(FoundChanges::default()), Vec::new()),
-        };
+        let (mut found, mut watched, mut files) = (Ok(FoundChanges::default()), Vec::new(), Vec::new());
+        if let Some(base) = &base {
+            found = find_changes(&root, base, isolation, control).await;
+            let root = root.clone();
+            let listed = control.run_blocking(move || {
+                let files = git::list_files(&root).unwrap_or_default();
+                (list_watched_paths(files.iter().map(PathBuf::as_path)), files)
+            });
+            (watched, files) = listed.await.unwrap_or_default();
+        }
         Some(Self {
             root,
             protection: acceptance.tests,
@@ -115,6 +117,7 @@ impl ProtectedTests {
             base,
             found,
             watched: Arc::new(watched),
+            files,
             touched: Vec::new(),
             sealed: None,
         })
@@ -160,7 +163,7 @@ impl ProtectedTests {
         let without_changes =
             |finding| ProtectedReport { changes: Vec::new(), allowed: Vec::new(), inline: Vec::new(), finding };
         let Some(base) = &self.base else { return without_changes(ProtectedFinding::NoBase) };
-        let after = find_changes(&self.root, base, self.isolation, control).await;
+        let after = self.find_changes_after_checks(base, control).await;
         let mut found = match (self.found.clone(), after) {
             (Ok(before), Ok(mut after)) => {
                 after.changes.extend(before.changes);
@@ -189,6 +192,27 @@ impl ProtectedTests {
             TestProtection::Protect => self.run_again(found, second, criteria, control).await,
         };
         ProtectedReport { changes, allowed, inline, finding }
+    }
+
+    /// Compares the protected files again. If no check touched one, and none added or removed a file, the
+    /// first comparison still holds.
+    async fn find_changes_after_checks(
+        &self,
+        base: &ProtectedBase,
+        control: &mut VerificationControl,
+    ) -> Result<FoundChanges, String> {
+        let root = self.root.clone();
+        let files = control.run_blocking(move || git::list_files(&root).unwrap_or_default()).await?;
+        match &self.found {
+            Ok(found)
+                if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && files == self.files =>
+            {
+                let (root, before, found) = (self.root.clone(), base.ignored.clone(), found.clone());
+                let compared = control.run_blocking(move || compare_ignored_files(&root, &before));
+                Ok(FoundChanges { ignored: compared.await?, ..found })
+            }
+            Ok(_) | Err(_) => find_changes(&self.root, base, self.isolation, control).await,
+        }
     }
 
     /// Returns the files that were changed while the checks ran and are as before the work again. In a clean checkout the
@@ -242,7 +266,7 @@ impl ProtectedTests {
             Err(reason) => return ProtectedFinding::NotEvaluated { reason },
         };
         let (evidence, touched) = match checkout {
-            Some(checkout) => self.verify_in_copy(second, checkout.path(), &criteria, control).await,
+            Some(checkout) => verify_in_copy(second, checkout.path(), &criteria, control).await,
             None => self.verify_in_clean_checkout(second, commit, &criteria, control).await,
         };
         let touched: Vec<String> = touched.into_iter().filter(|name| !self.may_touch(name)).collect();
@@ -252,23 +276,8 @@ impl ProtectedTests {
         ProtectedFinding::RanAgain { evidence, base_has_tests }
     }
 
-    /// Returns the evidence of the checks in a copy of the work tree, and the protected files that they touched.
-    async fn verify_in_copy(
-        &self,
-        second: CheckContext,
-        copy: &Path,
-        criteria: &[Criterion],
-        control: &mut VerificationControl,
-    ) -> (Evidence, Vec<String>) {
-        let environment = CheckEnvironment { root: copy.to_path_buf(), ..second.environment };
-        let watch = self.watch(copy);
-        let seal_monitor = second.seal_monitor.watching(Some(watch.clone()));
-        let context = CheckContext { environment, seal_monitor, ..second };
-        let evidence = criteria::verify_criteria(&context, criteria, control).await;
-        (evidence, watch.touched_files())
-    }
-
-    /// Does the same in a clean checkout, with its setup commands and sealed files.
+    /// Returns the evidence of the checks in a clean checkout, with its setup commands and sealed files, and the protected files
+    /// that they touched.
     async fn verify_in_clean_checkout(
         &self,
         second: CheckContext,
@@ -280,7 +289,7 @@ impl ProtectedTests {
         let spec = CleanCheckoutSpec { root: self.root.clone(), commit, share: self.share.clone(), seal };
         match enter_clean_checkout(second, sealer, spec, &self.setup, control).await {
             Ok((context, _checkout)) => {
-                let watch = self.watch(&context.environment.root);
+                let watch = ProtectedWatch::of_folder(&context.environment.root);
                 let seal_monitor = context.seal_monitor.watching(Some(watch.clone()));
                 let context = CheckContext { seal_monitor, ..context };
                 let evidence = criteria::verify_criteria(&context, criteria, control).await;
@@ -289,6 +298,21 @@ impl ProtectedTests {
             Err(evidence) => (Evidence { checks: vec![*evidence] }, Vec::new()),
         }
     }
+}
+
+/// Returns the evidence of the checks in a copy of the work tree, and the protected files that they touched.
+async fn verify_in_copy(
+    second: CheckContext,
+    copy: &Path,
+    criteria: &[Criterion],
+    control: &mut VerificationControl,
+) -> (Evidence, Vec<String>) {
+    let environment = CheckEnvironment { root: copy.to_path_buf(), ..second.environment };
+    let watch = ProtectedWatch::of_folder(copy);
+    let seal_monitor = second.seal_monitor.watching(Some(watch.clone()));
+    let context = CheckContext { environment, seal_monitor, ..second };
+    let evidence = criteria::verify_criteria(&context, criteria, control).await;
+    (evidence, watch.touched_files())
 }
 
 /// Returns the context of the second run. Results of the first run are not reused, and nothing in the copy is sealed.

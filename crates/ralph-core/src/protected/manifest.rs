@@ -209,11 +209,8 @@ fn merge_lines(base: &str, claimed: &str, marks: &[&str]) -> String {
 /// Returns the marked lines, and for `<plugin>` elements with a mark the whole element: its configuration decides too.
 fn marked_elements(text: &str, marks: &[&str]) -> Vec<String> {
     let mut parts = Vec::new();
-    for (number, piece) in text.split("<plugin>").enumerate() {
-        let (plugin, rest) = match piece.split_once("</plugin>") {
-            Some((plugin, rest)) if number > 0 => (plugin, rest),
-            Some(_) | None => ("", piece),
-        };
+    for piece in text.split("<plugin>") {
+        let (plugin, rest) = piece.split_once("</plugin>").unwrap_or(("", piece));
         if has_mark(plugin, marks) {
             parts.push(plugin.split_whitespace().collect::<Vec<_>>().join(" "));
         }
@@ -245,7 +242,7 @@ mod tests {
     // finding: N3
     #[test]
     fn a_dependency_is_free_and_a_script_decides() {
-        use ManifestKind::{CMake, Cargo, DotNetProject, Gradle, PackageJson, Pom, Pyproject, SetupCfg};
+        use ManifestKind::{CMake, Cargo, DotNetProject, Gradle, Meson, PackageJson, Pom, Pyproject, SetupCfg};
         let cases: &[(ManifestKind, &str, &str, bool)] = &[
             (
                 PackageJson,
@@ -257,6 +254,7 @@ mod tests {
             (PackageJson, r#"{"scripts":{"test":"jest"}}"#, r#"{"scripts":{"test":"jest","pretest":"rm a"}}"#, true),
             (PackageJson, "{}", r#"{"jest":{"testMatch":[]}}"#, true),
             (PackageJson, "{}", "{", true),
+            (PackageJson, " \n", "{}", false),
             (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n", false),
             (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[lib]\ntest = false\n", true),
             (Cargo, "[package]\nname = \"a\"\n", "lib = { test = false }\n[package]\nname = \"a\"\n", true),
@@ -289,6 +287,12 @@ mod tests {
             ),
             (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
             (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "// new\n\ndependencies {\n a {\n }\n b {\n }\n c\n}\n", false),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "dependencies {\n a {\n }\n}\ntest.enabled = false\n", true),
+            (Gradle, "test {\n a\n}\n", "test {\n b\n}\n", true),
+            (Gradle, "", "dependenciesOfTests = []\n", true),
+            (Meson, "test('a', a)\n", "test('a', a)\nb = executable('b')\n", false),
+            (Meson, "test('a', a)\n", "test('a', a, should_fail: true)\n", true),
             (DotNetProject, "<PackageReference a/>", "<PackageReference a/>\n<PackageReference b/>", false),
             (DotNetProject, "<a/>", "<a/>\n<Compile Remove=\"Tests.cs\"/>", true),
             (

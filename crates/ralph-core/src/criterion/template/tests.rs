@@ -62,6 +62,16 @@ fn every_built_in_template_is_valid_and_has_a_unique_name() {
 
 // spec: V6
 #[test]
+fn a_built_in_template_has_its_own_timeout() {
+    let timeout_ms = |name: &str| match find_built_in(name).criterion.method {
+        VerificationMethod::External(check) => check.timeout_ms,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(timeout_ms("cargo-test"), 1_800_000);
+}
+
+// spec: V6
+#[test]
 fn defaults_apply_unless_a_value_is_passed() {
     let default = find_built_in("pytest-coverage").fill_parameters(&BTreeMap::new()).unwrap();
     assert_eq!(command_words(&default)[3..], ["--cov=.", "--cov-fail-under=80", "--", "."]);

@@ -242,7 +242,7 @@ mod tests {
     // finding: N3
     #[test]
     fn a_dependency_is_free_and_a_script_decides() {
-        use ManifestKind::{CMake, Cargo, DotNetProject, Gradle, Meson, PackageJson, Pom, Pyproject, SetupCfg};
+        use ManifestKind::{CMake, Cargo, DotNetProject, PackageJson, Pom, Pyproject, SetupCfg};
         let cases: &[(ManifestKind, &str, &str, bool)] = &[
             (
                 PackageJson,
@@ -285,14 +285,6 @@ mod tests {
                 "<plugin>\nmaven-surefire-plugin\n<x>1</x>\n</plugin>",
                 true,
             ),
-            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
-            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
-            (Gradle, "dependencies {\n a {\n }\n}\n", "// new\n\ndependencies {\n a {\n }\n b {\n }\n c\n}\n", false),
-            (Gradle, "dependencies {\n a {\n }\n}\n", "dependencies {\n a {\n }\n}\ntest.enabled = false\n", true),
-            (Gradle, "test {\n a\n}\n", "test {\n b\n}\n", true),
-            (Gradle, "", "dependenciesOfTests = []\n", true),
-            (Meson, "test('a', a)\n", "test('a', a)\nb = executable('b')\n", false),
-            (Meson, "test('a', a)\n", "test('a', a, should_fail: true)\n", true),
             (DotNetProject, "<PackageReference a/>", "<PackageReference a/>\n<PackageReference b/>", false),
             (DotNetProject, "<a/>", "<a/>\n<Compile Remove=\"Tests.cs\"/>", true),
             (
@@ -302,6 +294,25 @@ mod tests {
                 false,
             ),
             (CMake, "add_test(NAME a COMMAND a)\n", "add_test(NAME a COMMAND true)\n", true),
+        ];
+        for (kind, base, claimed, decides) in cases {
+            assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn in_a_build_script_everything_outside_dependencies_decides() {
+        use ManifestKind::{Gradle, Meson};
+        let cases: &[(ManifestKind, &str, &str, bool)] = &[
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "// new\n\ndependencies {\n a {\n }\n b {\n }\n c\n}\n", false),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "dependencies {\n a {\n }\n}\ntest.enabled = false\n", true),
+            (Gradle, "test {\n a\n}\n", "test {\n b\n}\n", true),
+            (Gradle, "", "dependenciesOfTests = []\n", true),
+            (Meson, "test('a', a)\n", "test('a', a)\nb = executable('b')\n", false),
+            (Meson, "test('a', a)\n", "test('a', a, should_fail: true)\n", true),
         ];
         for (kind, base, claimed, decides) in cases {
             assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");

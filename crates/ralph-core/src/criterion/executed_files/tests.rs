@@ -268,3 +268,19 @@ fn only_the_named_folders_of_a_search_path_and_of_imports_are_reported() {
     assert_eq!(files_executed_by("node -e 1").python_folders, [""; 0]);
     assert_eq!(files_executed_by("cd web && node /srv/verify").completions.len(), 1);
 }
+
+// spec: V9
+#[test]
+fn comments_end_at_the_line_and_a_backslash_continues_it() {
+    assert_eq!(scripts_executed_by("# ./a\n./b # ./c\n./d"), ["./b", "./d"]);
+    assert_eq!(scripts_executed_by("sh \\\n v.sh"), ["v.sh"]);
+    assert_eq!(scripts_executed_by("./my\\ check.sh"), ["./my check.sh"]);
+}
+
+// spec: V9
+#[test]
+fn a_word_is_an_assignment_only_if_a_variable_name_precedes_the_equals_sign() {
+    assert_eq!(scripts_executed_by("A_1=x sh v.sh"), ["v.sh"]);
+    assert_eq!(scripts_executed_by("./a=b v.sh"), ["./a=b"]);
+    assert_eq!(scripts_executed_by("1=x sh v.sh"), [""; 0]);
+}

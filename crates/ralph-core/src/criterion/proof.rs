@@ -107,6 +107,20 @@ mod tests {
         assert!(!prove([(true, staged_method([(false, external_method())].into()))].into()));
     }
 
+    // spec: S7, V4
+    #[test]
+    fn a_criterion_can_decide_unless_it_asks_nothing_or_only_optionally() {
+        let can_decide = |method| Criterion::from_method(method).can_decide();
+        let optional = || staged_method([(false, external_method()), (true, VerificationMethod::StringMatch)].into());
+        for method in [external_method(), semantic_method(&["fast"]), staged_method([(true, external_method())].into())]
+        {
+            assert!(can_decide(method.clone()), "{method:?}");
+        }
+        for method in [VerificationMethod::StringMatch, semantic_method(&[]), optional()] {
+            assert!(!can_decide(method.clone()), "{method:?}");
+        }
+    }
+
     // spec: V14
     // fault: 75
     #[test]

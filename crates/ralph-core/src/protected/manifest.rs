@@ -220,11 +220,8 @@ fn merge_lines(base: &str, claimed: &str, marks: &[&str]) -> String {
 /// Returns the marked lines, and for `<plugin>` elements with a mark the whole element: its configuration decides too.
 fn marked_elements(text: &str, marks: &[&str]) -> Vec<String> {
     let mut parts = Vec::new();
-    for (number, piece) in text.split("<plugin>").enumerate() {
-        let (plugin, rest) = match piece.split_once("</plugin>") {
-            Some((plugin, rest)) if number > 0 => (plugin, rest),
-            Some(_) | None => ("", piece),
-        };
+    for piece in text.split("<plugin>") {
+        let (plugin, rest) = piece.split_once("</plugin>").unwrap_or(("", piece));
         if has_mark(plugin, marks) {
             parts.push(plugin.split_whitespace().collect::<Vec<_>>().join(" "));
         }
@@ -256,7 +253,7 @@ mod tests {
     // finding: N3
     #[test]
     fn a_dependency_is_free_and_a_script_decides() {
-        use ManifestKind::{CMake, Cargo, DotNetProject, Gradle, PackageJson, Pom, Pyproject, SetupCfg};
+        use ManifestKind::{CMake, Cargo, DotNetProject, PackageJson, Pom, Pyproject, SetupCfg};
         let cases: &[(ManifestKind, &str, &str, bool)] = &[
             (
                 PackageJson,
@@ -268,6 +265,7 @@ mod tests {
             (PackageJson, r#"{"scripts":{"test":"jest"}}"#, r#"{"scripts":{"test":"jest","pretest":"rm a"}}"#, true),
             (PackageJson, "{}", r#"{"jest":{"testMatch":[]}}"#, true),
             (PackageJson, "{}", "{", true),
+            (PackageJson, " \n", "{}", false),
             (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[dependencies]\nb = \"1\"\n", false),
             (Cargo, "[package]\nname = \"a\"\n", "[package]\nname = \"a\"\n[lib]\ntest = false\n", true),
             (Cargo, "[package]\nname = \"a\"\n", "lib = { test = false }\n[package]\nname = \"a\"\n", true),
@@ -300,8 +298,6 @@ mod tests {
                 "<plugin>\nmaven-surefire-plugin\n<x>1</x>\n</plugin>",
                 true,
             ),
-            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
-            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
             (DotNetProject, "<PackageReference a/>", "<PackageReference a/>\n<PackageReference b/>", false),
             (DotNetProject, "<a/>", "<a/>\n<Compile Remove=\"Tests.cs\"/>", true),
             (
@@ -311,6 +307,25 @@ mod tests {
                 false,
             ),
             (CMake, "add_test(NAME a COMMAND a)\n", "add_test(NAME a COMMAND true)\n", true),
+        ];
+        for (kind, base, claimed, decides) in cases {
+            assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn in_a_build_script_everything_outside_dependencies_decides() {
+        use ManifestKind::{Gradle, Meson};
+        let cases: &[(ManifestKind, &str, &str, bool)] = &[
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
+            (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "// new\n\ndependencies {\n a {\n }\n b {\n }\n c\n}\n", false),
+            (Gradle, "dependencies {\n a {\n }\n}\n", "dependencies {\n a {\n }\n}\ntest.enabled = false\n", true),
+            (Gradle, "test {\n a\n}\n", "test {\n b\n}\n", true),
+            (Gradle, "", "dependenciesOfTests = []\n", true),
+            (Meson, "test('a', a)\n", "test('a', a)\nb = executable('b')\n", false),
+            (Meson, "test('a', a)\n", "test('a', a, should_fail: true)\n", true),
         ];
         for (kind, base, claimed, decides) in cases {
             assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");

@@ -234,13 +234,12 @@ impl ShellAnalyzer<'_> {
                     rest.next().into_iter().for_each(|file| self.add_script(file));
                 }
                 Some(long) if long.starts_with("--") => {}
-                Some(option) if option.len() > 1 && option.starts_with(['-', '+']) => {
+                Some(option) if option.starts_with(['-', '+']) => {
                     is_text |= option.contains('c');
                     if option.contains(['o', 'O']) {
                         rest.next();
                     }
                 }
-                Some("-") => {}
                 Some(_) | None => return self.analyze_shell_argument(word, is_text, depth),
             }
         }

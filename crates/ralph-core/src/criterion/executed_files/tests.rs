@@ -49,6 +49,7 @@ fn scripts_are_found_behind_options_versions_quotes_and_wrappers() {
     for text in [
         "bash -eo pipefail v.sh",
         "bash -euo pipefail -- v.sh",
+        "bash --norc - v.sh",
         "bash -o errexit -c 'sh v.sh'",
         "bash -lc \"exec sh v.sh\"",
         "python3.11 -W ignore v.sh",
@@ -232,4 +233,63 @@ fn the_test_targets_of_make_are_found() {
     assert_eq!(targets("make -s test check-all app"), ["test", "check-all"]);
     assert_eq!(targets("make -C sub test"), ["test", "sub/test"]);
     assert!(targets("make build/test.o && cargo test").is_empty());
+}
+
+// spec: V9
+#[test]
+fn a_variable_with_an_unknown_or_too_many_values_is_unresolved() {
+    for text in ["S=$X; S=v.sh; sh $S", "S=v.sh; S=$X; sh $S", "for S; do sh $S; done"] {
+        assert_eq!(files_executed_by(text).unresolved_words, ["${S}"], "{text}");
+    }
+    let loop_over = |count: usize| {
+        let values: Vec<String> = (0..count).map(|number| format!("{number}.sh")).collect();
+        files_executed_by(&format!("for S in {}; do sh $S; done", values.join(" ")))
+    };
+    let most = loop_over(MAX_ALTERNATIVES);
+    assert_eq!((most.scripts.concat().len(), most.unresolved_words.len()), (MAX_ALTERNATIVES, 0));
+    assert_eq!(loop_over(MAX_ALTERNATIVES + 1).unresolved_words, ["${S}"]);
+}
+
+// spec: V9
+#[test]
+fn folders_are_counted_once_and_their_number_is_limited() {
+    assert_eq!(files_executed_by("cd /x; cd /x; ./v").scripts, [["./v", "/x/./v"]]);
+    assert_eq!(files_executed_by("cd a; /x/v").scripts, [["/x/v"]]);
+    assert_eq!(files_executed_by("./v; ./v").scripts, [["./v"]]);
+    let folders: Vec<String> = (0..MAX_ALTERNATIVES + 5).map(|number| format!("cd /{number};")).collect();
+    let found = files_executed_by(&format!("{} ./v", folders.concat()));
+    assert_eq!(found.scripts.concat().len(), MAX_ALTERNATIVES);
+}
+
+// spec: V9
+#[test]
+fn substitutions_are_followed_to_a_fixed_depth() {
+    let nested = |levels: usize| format!("{}./x{}", "$(".repeat(levels), ")".repeat(levels));
+    let depth = MAX_SHELL_DEPTH as usize;
+    assert_eq!(scripts_executed_by(&nested(depth - 1)), ["./x"]);
+    assert_eq!(scripts_executed_by(&nested(depth)), [""; 0]);
+}
+
+// spec: V9
+#[test]
+fn only_the_named_folders_of_a_search_path_and_of_imports_are_reported() {
+    assert_eq!(files_executed_by("PATH=bin:$PATH tool").program_folders, ["bin"]);
+    assert_eq!(files_executed_by("node -e 1").python_folders, [""; 0]);
+    assert_eq!(files_executed_by("cd web && node /srv/verify").completions.len(), 1);
+}
+
+// spec: V9
+#[test]
+fn comments_end_at_the_line_and_a_backslash_continues_it() {
+    assert_eq!(scripts_executed_by("# ./a\n./b # ./c\n./d"), ["./b", "./d"]);
+    assert_eq!(scripts_executed_by("sh \\\n v.sh"), ["v.sh"]);
+    assert_eq!(scripts_executed_by("./my\\ check.sh"), ["./my check.sh"]);
+}
+
+// spec: V9
+#[test]
+fn a_word_is_an_assignment_only_if_a_variable_name_precedes_the_equals_sign() {
+    assert_eq!(scripts_executed_by("A_1=x sh v.sh"), ["v.sh"]);
+    assert_eq!(scripts_executed_by("./a=b v.sh"), ["./a=b"]);
+    assert_eq!(scripts_executed_by("1=x sh v.sh"), [""; 0]);
 }

@@ -62,6 +62,13 @@ fn every_built_in_template_is_valid_and_has_a_unique_name() {
 
 // spec: V6
 #[test]
+fn a_built_in_template_has_its_own_timeout() {
+    let VerificationMethod::External(check) = find_built_in("cargo-test").criterion.method else { panic!() };
+    assert_eq!(check.timeout_ms, 1_800_000);
+}
+
+// spec: V6
+#[test]
 fn defaults_apply_unless_a_value_is_passed() {
     let default = find_built_in("pytest-coverage").fill_parameters(&BTreeMap::new()).unwrap();
     assert_eq!(command_words(&default)[3..], ["--cov=.", "--cov-fail-under=80", "--", "."]);

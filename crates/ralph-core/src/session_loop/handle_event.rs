@@ -198,7 +198,7 @@ fn apply_evidence(state: SessionLoop, evidence: Evidence, moment: &DecisionMomen
 fn advance_loop(state: SessionLoop, kind: EventKind, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let (machine, effects) = step(state.machine, build_event(moment, kind));
     let mut state = SessionLoop { machine, ..state };
-    let (facts, requested) = split_effects(effects);
+    let SplitEffects { facts, requested } = split_effects(effects);
     let (action, notices) = match requested {
         RequestedWork::Nothing => (SessionAction::AllowStop, Vec::new()),
         RequestedWork::Checks => (SessionAction::RunChecks, Vec::new()),
@@ -206,6 +206,12 @@ fn advance_loop(state: SessionLoop, kind: EventKind, moment: &DecisionMoment) ->
         RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state).into_iter().collect()),
     };
     (state, SessionDecision { action, notices, facts })
+}
+
+/// The effects of a step: the facts to store, and the requested work.
+pub(super) struct SplitEffects {
+    pub(super) facts: Vec<Fact>,
+    requested: RequestedWork,
 }
 
 enum RequestedWork {
@@ -217,7 +223,7 @@ enum RequestedWork {
 
 /// Separates the facts to store from the requested work. Timers are ignored, because only the host waits. A session
 /// gets no receipt.
-fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
+pub(super) fn split_effects(effects: Vec<Effect>) -> SplitEffects {
     let (mut facts, mut requested) = (Vec::new(), RequestedWork::Nothing);
     for effect in effects {
         match effect {
@@ -234,7 +240,7 @@ fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
             | Effect::CancelTimer { .. } => {}
         }
     }
-    (facts, requested)
+    SplitEffects { facts, requested }
 }
 
 fn continue_session(state: &mut SessionLoop, plan: &PromptPlan, at: UnixMillis) -> (SessionAction, Vec<SessionNotice>) {
@@ -271,7 +277,7 @@ fn end_silently(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, Se
 fn cancel_loop(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let iteration = state.current_iteration();
     let (machine, effects) = step(state.machine, build_event(moment, EventKind::Lifecycle(LifecycleEvent::Abandoned)));
-    let (facts, _) = split_effects(effects);
+    let facts = split_effects(effects).facts;
     let notices = vec![SessionNotice::loop_cancelled(iteration)];
     (SessionLoop { machine, ..state }, SessionDecision { action: SessionAction::AllowStop, notices, facts })
 }

@@ -6,12 +6,13 @@ use ralph_core::session_loop::{SessionLoop, SessionNotice};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::loop_record::LoopRecord;
 use super::loop_store::SessionKey;
 use super::session_clock::format_timestamp;
 use crate::verify::AcceptancePolicy;
 use ralph_util::digest::sha256_hex;
 
-const LOOP_FILE_VERSION: u32 = 1;
+const LOOP_FILE_VERSION: u32 = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoopFileError {
@@ -46,6 +47,8 @@ pub struct LoopFile {
     pub last_message_digest: Option<(usize, String)>,
     /// Notices that the person has not seen yet. The next stop shows them.
     pub pending_notices: Vec<SessionNotice>,
+    /// How the loop is recorded as a run.
+    pub record: LoopRecord,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,6 +82,8 @@ struct LoopFileContents {
     heard: Option<(usize, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pending_notices: Vec<SessionNotice>,
+    #[serde(default, skip_serializing_if = "LoopRecord::is_empty")]
+    record: LoopRecord,
     prompt: String,
     /// Without the prompt, which is a separate field.
     state: SessionLoop,
@@ -106,6 +111,7 @@ impl LoopFile {
             worktree_state: None,
             last_message_digest: None,
             pending_notices: Vec::new(),
+            record: LoopRecord::default(),
         }
     }
 
@@ -134,6 +140,7 @@ impl LoopFile {
             worktree_state: page.standing,
             last_message_digest: page.heard,
             pending_notices: page.pending_notices,
+            record: page.record,
         })
     }
 
@@ -163,6 +170,7 @@ impl LoopFile {
             standing: self.worktree_state.clone(),
             heard: self.last_message_digest.clone(),
             pending_notices: self.pending_notices.clone(),
+            record: self.record.clone(),
             prompt,
             state,
         };

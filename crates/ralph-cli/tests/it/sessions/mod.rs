@@ -7,3 +7,4 @@ mod hook_input;
 pub(crate) mod hooks;
 pub(crate) mod install;
 mod opencode_plugin;
+mod recorded_loops;

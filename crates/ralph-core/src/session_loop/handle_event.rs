@@ -18,6 +18,7 @@ use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
 use crate::loop_state::LoopPhase;
 use crate::prompt::{PromptPlan, promise_tag};
+use crate::receipt::Proof;
 use crate::step::step;
 
 /// How long a session may recover by itself after an error.
@@ -203,7 +204,7 @@ fn advance_loop(state: SessionLoop, kind: EventKind, moment: &DecisionMoment) ->
         RequestedWork::Nothing => (SessionAction::AllowStop, Vec::new()),
         RequestedWork::Checks => (SessionAction::RunChecks, Vec::new()),
         RequestedWork::Agent { plan } => continue_session(&mut state, &plan, moment.at),
-        RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state).into_iter().collect()),
+        RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state, &facts).into_iter().collect()),
     };
     (state, SessionDecision { action, notices, facts })
 }
@@ -263,9 +264,34 @@ const TOOL_CAP_WARNING: &str = "\n\nThis session ends with your next message unl
 const USER_CAP_WARNING: &str = "\n\nThis session may end with your next message: do as much of the work as you can before it, and say \
                            honestly what is still open.";
 
-fn end_notice(state: &SessionLoop) -> Option<SessionNotice> {
+fn end_notice(state: &SessionLoop, facts: &[Fact]) -> Option<SessionNotice> {
     let ended = state.machine.run_end()?;
-    Some(SessionNotice::loop_ended(ended, state.current_iteration(), state.max_iterations()))
+    let proof = facts.iter().find_map(recorded_proof);
+    Some(SessionNotice::loop_ended(ended, state.current_iteration(), state.max_iterations(), proof))
+}
+
+fn recorded_proof(fact: &Fact) -> Option<&Proof> {
+    match fact {
+        Fact::RunFinished { proof, .. } => proof.as_ref(),
+        Fact::RunStarted { .. }
+        | Fact::RunSealed { .. }
+        | Fact::Baseline { .. }
+        | Fact::RunResumed { .. }
+        | Fact::RunPaused { .. }
+        | Fact::RunGuided { .. }
+        | Fact::IterationStarted { .. }
+        | Fact::AttemptStarted { .. }
+        | Fact::AttemptEnded { .. }
+        | Fact::RetryScheduled { .. }
+        | Fact::LimitWaiting { .. }
+        | Fact::AgentChanged { .. }
+        | Fact::SessionFresh { .. }
+        | Fact::Claim { .. }
+        | Fact::Verdict { .. }
+        | Fact::IterationEnded { .. }
+        | Fact::StopRequested { .. }
+        | Fact::Receipt { .. } => None,
+    }
 }
 
 /// Ends the loop without a notice, because the user ended it.

@@ -163,13 +163,15 @@ fn a_session_that_stops_without_a_claim_is_continued_with_the_next_iteration() {
     assert_eq!((state.current_iteration(), state.last_iteration), (2, Some(UnixMillis(1_000))));
 }
 
-// spec: H5, H7
+// spec: H5, H7, V16
+// finding: N34, N74
 #[test]
 fn a_claim_ends_a_loop_that_has_no_checks() {
     let (state, answer) = after_message(started_loop(5), "All done! <promise>DONE</promise>");
     assert_eq!(answer.action, SessionAction::AllowStop);
     assert_eq!(answer.notices[0].title, "Ralph Loop Complete!");
-    assert_eq!(answer.notices[0].message, "Task completed after 1 iteration(s)");
+    let expected = "Task completed after 1 iteration(s): nothing was verified, only the agent's word supports it";
+    assert_eq!(answer.notices[0].message, expected);
     assert_eq!((answer.notices[0].variant, answer.notices[0].duration), (NoticeVariant::Success, Some(5_000)));
     assert_eq!((state.is_active(), loop_outcome(&state)), (false, Some(Outcome::Completed)));
 }

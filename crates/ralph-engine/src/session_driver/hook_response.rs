@@ -13,7 +13,9 @@ use super::loop_file::LoopFile;
 use super::loop_recorder::LoopRecordError;
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey, sleep_blocking};
 use super::session_clock::format_timestamp;
-use super::transcript_tail::{LastMessage, TRANSCRIPT_WRITE_TIMEOUT, has_used_tool, read_last_message};
+use super::transcript_tail::{
+    LastMessage, TRANSCRIPT_WRITE_TIMEOUT, TranscriptPosition, TranscriptReader, has_used_tool,
+};
 use super::transcript_usage::{TranscriptUsage, count_usage};
 use crate::git;
 use ralph_agents::hooks::{HookEvent, HookProtocol, HookReply, MessageSource, TurnStop};
@@ -114,6 +116,7 @@ impl HookCall<'_> {
             notices = std::mem::take(&mut entry.pending_notices);
             entry.usage_offset = usage.map(|usage| usage.read_until).or(entry.usage_offset);
             entry.worktree_state = now.or(entry.worktree_state.take());
+            entry.transcript_position = stop.transcript.as_deref().and_then(TranscriptPosition::at_end_of);
             entry.last_message_digest = stop.message.as_ref().map(|text| (text.len(), sha256_hex(text)));
             SessionLoopEvent::TurnEnded(turn_end)
         })?;
@@ -197,7 +200,8 @@ impl HookCall<'_> {
             return (reported, Vec::new());
         }
         let Some(path) = &stop.transcript else { return (reported, Vec::new()) };
-        match read_last_message(path, self.host, TRANSCRIPT_WRITE_TIMEOUT) {
+        let reader = TranscriptReader { path, host: self.host, last_stop: entry.transcript_position.as_ref() };
+        match reader.read_last_message(TRANSCRIPT_WRITE_TIMEOUT) {
             Ok(LastMessage::Text(text)) => (Some(text), Vec::new()),
             Ok(LastMessage::Silent) => (None, Vec::new()),
             Ok(LastMessage::NoConversation) => {

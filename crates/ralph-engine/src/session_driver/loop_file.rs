@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::loop_record::LoopRecord;
 use super::loop_store::SessionKey;
 use super::session_clock::format_timestamp;
+use super::transcript_tail::TranscriptPosition;
 use crate::verify::AcceptancePolicy;
 use ralph_util::digest::sha256_hex;
 
@@ -45,6 +46,8 @@ pub struct LoopFile {
     pub worktree_state: Option<String>,
     /// Length and hash of the agent's last message, for hosts that repeat earlier messages.
     pub last_message_digest: Option<(usize, String)>,
+    /// The end of the transcript at the last stop.
+    pub transcript_position: Option<TranscriptPosition>,
     /// Notices that the person has not seen yet. The next stop shows them.
     pub pending_notices: Vec<SessionNotice>,
     /// How the loop is recorded as a run.
@@ -80,6 +83,8 @@ struct LoopFileContents {
     counted: Option<u64>,
     standing: Option<String>,
     heard: Option<(usize, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transcript_position: Option<TranscriptPosition>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pending_notices: Vec<SessionNotice>,
     #[serde(default, skip_serializing_if = "LoopRecord::is_empty")]
@@ -110,6 +115,7 @@ impl LoopFile {
             usage_offset: None,
             worktree_state: None,
             last_message_digest: None,
+            transcript_position: None,
             pending_notices: Vec::new(),
             record: LoopRecord::default(),
         }
@@ -139,6 +145,7 @@ impl LoopFile {
             usage_offset: page.counted,
             worktree_state: page.standing,
             last_message_digest: page.heard,
+            transcript_position: page.transcript_position,
             pending_notices: page.pending_notices,
             record: page.record,
         })
@@ -169,6 +176,7 @@ impl LoopFile {
             counted: self.usage_offset,
             standing: self.worktree_state.clone(),
             heard: self.last_message_digest.clone(),
+            transcript_position: self.transcript_position.clone(),
             pending_notices: self.pending_notices.clone(),
             record: self.record.clone(),
             prompt,

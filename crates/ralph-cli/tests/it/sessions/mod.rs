@@ -8,3 +8,4 @@ pub(crate) mod hooks;
 pub(crate) mod install;
 mod opencode_plugin;
 mod recorded_loops;
+mod stale_transcripts;

@@ -39,6 +39,10 @@ pub enum Advice {
     RestoreSetting,
     /// Enable session loops in the configuration.
     EnableSessionLoops,
+    /// Cancel the loop of this session.
+    CancelSessionLoop {
+        session: String,
+    },
     /// Review the project's commands and approve them.
     ApproveCommands,
     /// Add a check to the run.

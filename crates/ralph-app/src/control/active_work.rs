@@ -1,4 +1,5 @@
 //! The loops that are running, and the tasks that workers prepare.
+use ralph_core::session_loop::SESSION_RUN_KIND;
 use ralph_engine::control::{DriverStatus, find_driver};
 use ralph_engine::lock::RunOwner;
 use ralph_engine::project::Project;
@@ -21,6 +22,7 @@ async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<Act
 
 fn loop_of_row(project: &Project, row: LoopRow) -> ActiveWork {
     let liveness = match find_driver(project, &row) {
+        DriverStatus::NotDriven if row.run.kind == SESSION_RUN_KIND => LoopLiveness::Driven,
         DriverStatus::Driven(_) => LoopLiveness::Driven,
         DriverStatus::NotDriven => LoopLiveness::Died,
     };

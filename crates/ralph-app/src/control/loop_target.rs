@@ -14,7 +14,7 @@ use ralph_util::suggest;
 use super::{ANSWER_TIMEOUT, ControlAdvice, poll_with_timeout};
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::open_existing_store;
+use crate::run::{open_existing_store, refuse_session_run};
 use crate::view::short_id;
 
 /// The task or run that a person wants to control.
@@ -66,7 +66,7 @@ impl LoopTarget {
         };
         let kind = match store.get_task(id).await? {
             Some(row) => LoopTargetKind::Task { id: row.task.id, status: row.task.status },
-            None => LoopTargetKind::Run(Box::new(find_run_by_part(&store, id).await?)),
+            None => LoopTargetKind::Run(Box::new(find_controllable_run(&store, id).await?)),
         };
         Ok(Self { project: project.clone(), store, kind })
     }
@@ -166,6 +166,13 @@ pub(super) fn grace_period(row: &LoopRow) -> Duration {
 
 fn is_running(row: &LoopRow) -> bool {
     row.run.status == "running"
+}
+
+/// Like [`find_run_by_part`], without the loops of sessions, which no process of ralph drives.
+async fn find_controllable_run(store: &Store, part: &str) -> AppResult<LoopRow> {
+    let row = find_run_by_part(store, part).await?;
+    refuse_session_run(&row.run, "controlled")?;
+    Ok(row)
 }
 
 async fn find_run_by_part(store: &Store, part: &str) -> AppResult<LoopRow> {

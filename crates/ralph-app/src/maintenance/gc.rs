@@ -156,9 +156,12 @@ impl GarbageCollector<'_> {
         worktree::remove_worktree(layout, &tree.task_id).is_ok_and(|removal| removal == WorktreeRemoval::Removed)
     }
 
-    /// A run that is recorded as running without a driver has ended. If its lock file was removed, its process decides.
+    /// A run that is recorded as running without a driver has ended, unless it is the loop of a session. If its lock file was removed, its process decides.
     fn classify_run(&self, run: &RunActivity) -> RunLiveness {
         let driver = || run.owner_json.as_deref().and_then(RunOwner::parse);
+        if run.is_open_session {
+            return RunLiveness::Running;
+        }
         let is_driven = match self.project.run_lock(&run.id).exists() {
             true => !is_orphaned(self.project, &run.id),
             false => driver().is_some_and(|driver| driver.process.is_alive_here()),

@@ -1,11 +1,17 @@
 //! Finds the run that a person names, with its actual status.
+use ralph_core::session_loop::SESSION_RUN_KIND;
 use ralph_engine::lock;
 use ralph_engine::project::Project;
+use ralph_engine::session_driver::SessionRunSettings;
 use ralph_store::{OpenMode, RunRow, Store};
 
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult};
 use crate::state::{StateEvidence, adopt_old_state};
+use crate::view::short_id;
+
+/// Among how many of the newest runs the one to resume is searched.
+const RESUMABLE_RUN_WINDOW: u32 = 200;
 
 /// A run with the open store that it was found in.
 pub struct FoundRun {
@@ -30,7 +36,8 @@ pub async fn find_active_run(project: &Project) -> AppResult<FoundRun> {
     let none = || AppError::preflight("no run is active in this project").with_advice(Advice::FollowEndedRun);
     let store = open_existing_store(project).await?.ok_or_else(none)?;
     let recorded = store.unfinished_runs().await?;
-    let run = recorded.into_iter().find(|run| !is_orphaned(project, &run.id)).ok_or_else(none)?;
+    let is_driven = |run: &RunRow| run.kind != SESSION_RUN_KIND && !is_orphaned(project, &run.id);
+    let run = recorded.into_iter().find(is_driven).ok_or_else(none)?;
     Ok(FoundRun { store, run })
 }
 
@@ -70,13 +77,33 @@ pub async fn find_run_or_task(project: &Project, part: Option<&str>) -> AppResul
     find_run(project, part).await
 }
 
-/// A run that is recorded as running but not driven was interrupted: its ralph died.
+/// Like [`find_run_or_task`]; without a name, the newest run that is not the loop of a session.
+pub async fn find_resumable_run(project: &Project, part: Option<&str>) -> AppResult<FoundRun> {
+    let newest = match (part, open_existing_store(project).await?) {
+        (None, Some(store)) => store.recent_runs(RESUMABLE_RUN_WINDOW).await?,
+        (Some(_), _) | (None, None) => Vec::new(),
+    };
+    let newest = newest.into_iter().find(|run| run.kind != SESSION_RUN_KIND);
+    find_run_or_task(project, part.or(newest.as_ref().map(|run| run.id.as_str()))).await
+}
+
+/// A run that is recorded as running but not driven was interrupted: its ralph died. No process drives the loop of a
+/// session.
 fn with_actual_status(project: &Project, mut run: RunRow) -> RunRow {
-    if run.status == "running" && is_orphaned(project, &run.id) {
+    if run.status == "running" && run.kind != SESSION_RUN_KIND && is_orphaned(project, &run.id) {
         run.reason = Some("its ralph died; resume the run to continue it".to_owned());
         run.status = "interrupted".to_owned();
     }
     run
+}
+
+/// Refuses a run that is the loop of a session. `action` completes the sentence "it cannot be …".
+pub fn refuse_session_run(run: &RunRow, action: &str) -> AppResult<()> {
+    let Some(settings) = SessionRunSettings::parse(&run.kind, &run.settings) else { return Ok(()) };
+    let message = format!("run {} is a loop inside a session of {}", short_id(&run.id), run.agent);
+    Err(AppError::preflight(message)
+        .with_cause(format!("it cannot be {action} from outside; the session {} continues it", settings.session_id))
+        .with_advice(Advice::CancelSessionLoop { session: settings.session_id }))
 }
 
 /// Returns whether no process drives the run.

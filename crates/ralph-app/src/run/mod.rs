@@ -20,7 +20,10 @@ pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session,
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
 pub use follow::FollowedRun;
 pub use leftovers::kill_leftover_processes;
-pub use lookup::{FoundRun, find_active_run, find_run, find_run_or_task, is_orphaned, list_runs, open_existing_store};
+pub use lookup::{
+    FoundRun, find_active_run, find_resumable_run, find_run, find_run_or_task, is_orphaned, list_runs,
+    open_existing_store, refuse_session_run,
+};
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};
 pub use prepared_run::{PreparedRun, RunWorkspace, StartRunRequest, prepare_run};
 pub use rebuild_plan::{RebuiltRun, ResumeRequest};

@@ -10,8 +10,8 @@ use ralph_util::failpoints::{self, FailPoint};
 
 use super::started_run::acquire_run_lease;
 use super::{
-    FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_run, find_run_or_task, kill_leftover_processes,
-    refuse_order_by_agent, refuse_recursion,
+    FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_resumable_run, find_run, kill_leftover_processes,
+    refuse_order_by_agent, refuse_recursion, refuse_session_run,
 };
 use crate::advice::Advice;
 use crate::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
@@ -93,7 +93,7 @@ pub async fn prepare_resume(
     request: &ResumeRequest<'_>,
 ) -> AppResult<PreparedResume> {
     refuse_order_by_agent(project, "resume a loop of the project that it works on")?;
-    let FoundRun { store, run: row } = find_run_or_task(project, part).await?;
+    let FoundRun { store, run: row } = find_resumable_run(project, part).await?;
     let prepared = match wake_paused_run(&store, &row, project).await? {
         Some(position) => Ok(PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { position })),
         None => inspect_run(request, &store, row, project).await,
@@ -136,6 +136,7 @@ async fn inspect_run(
         let ended = EndedRun::load(store, project, row, &stored).await?;
         return Ok(PreparedResume::NotNeeded(ResumeNotNeeded::Ended(Box::new(ended))));
     }
+    refuse_session_run(&row, "resumed")?;
     if row.kind == STAGE_RUN_KIND {
         let message = format!("run {} is a stage that a worker drives", short_id(&row.id));
         return Err(AppError::preflight(message).with_advice(Advice::ResumeWithWorker));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::session_loop::{PromptCommand, SessionNotice, parse_prompt_command};
 use ralph_engine::session_driver::{
-    HookCall, HookError, HookEvent, HookPayload, HookProtocol, HookReply, LoopJournal, LoopStore, SessionKey,
+    HookCall, HookError, HookEvent, HookLog, HookPayload, HookProtocol, HookReply, LoopStore, SessionKey,
     find_loop_folder,
 };
 
@@ -86,8 +86,8 @@ pub fn allow_stop_after_error(host: &dyn HookProtocol, problem: &str, log_messag
 /// Appends messages to the hook log. Errors are ignored, because the messages are printed too.
 pub fn append_hook_log(host: &dyn HookProtocol, messages: &[String]) {
     let Ok(folder) = find_loop_folder(|name| std::env::var_os(name)) else { return };
-    let journal = LoopJournal::hook_log(&folder);
+    let log = HookLog::new(&folder);
     for message in messages {
-        let _ = journal.append_line(&format!("{}: {message}", host.name()));
+        let _ = log.append_line(&format!("{}: {message}", host.name()));
     }
 }

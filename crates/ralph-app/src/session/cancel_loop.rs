@@ -26,7 +26,7 @@ pub(super) fn cancel_loop_in(loop_store: &LoopStore, key: &SessionKey) -> AppRes
     let Some((key, entry)) = loop_store.find_with_key(key)?.filter(|(_, entry)| entry.loop_state.is_active()) else {
         return Ok(None);
     };
-    let applied = apply_event(loop_store, &key, &entry.id, |_| SessionLoopEvent::Cancelled)?;
+    let applied = apply_event(loop_store, &key, &entry, |_| SessionLoopEvent::Cancelled)?;
     let notice = applied.decision.notices.into_iter().next();
     Ok(applied.loop_file.zip(notice).map(|(loop_file, notice)| CancelledLoop { loop_file, notice }))
 }

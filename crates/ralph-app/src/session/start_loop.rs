@@ -5,20 +5,22 @@ use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
 use ralph_core::policy::{Policy, ProofRequirement};
 use ralph_core::seal::SealingResult;
-use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, start_session_loop};
+use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, StartedSessionLoop, start_session_loop};
 use ralph_engine::project::Project;
 use ralph_engine::session_driver::{
-    LoopFile, LoopStore, SessionKey, build_sealer, current_moment, expire_orphans, worktree_state,
+    LoopFile, LoopRecord, LoopRecordError, LoopStore, SessionKey, build_sealer, create_record_folder, current_moment,
+    expire_orphans, host_display_name, record_new_loop, worktree_state,
 };
 
 use super::cancel_loop::cancel_loop_in;
 use super::{LoopCaller, open_loop_store};
 use crate::advice::Advice;
 use crate::config::{Settings, SettingsPart, SettingsUse};
-use crate::error::{AppError, AppResult};
+use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::plan::{build_acceptance, ensure_run_criteria};
 use crate::run::refuse_recursion;
+use crate::state::{StateEvidence, adopt_old_state};
 use crate::trust::ensure_use_approved;
 
 /// The loop to start.
@@ -74,12 +76,16 @@ pub fn start_loop(request: StartLoopRequest<'_>, person: &dyn Interaction) -> Ap
         ensure_use_approved(project, settings, &used, person)?;
     }
     let (key, caller) = (request.session.clone(), request.caller);
-    let entry = build_loop_file(request)?;
-    store_loop(&open_loop_store()?, &key, entry, caller)
+    let loop_store = open_loop_store()?;
+    let entry = build_loop_file(request, &loop_store)?;
+    store_loop(&loop_store, &key, entry, caller)
 }
 
-fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
+fn build_loop_file(request: StartLoopRequest<'_>, loop_store: &LoopStore) -> AppResult<LoopFile> {
     let StartLoopRequest { session, folder, project, settings, task, promise, criteria, description, .. } = request;
+    if let Some(project) = &project {
+        adopt_old_state(project, StateEvidence::Required)?;
+    }
     let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
     ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
@@ -91,19 +97,26 @@ fn build_loop_file(request: StartLoopRequest<'_>) -> AppResult<LoopFile> {
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     let policy = settings.run_policy(settings.session.max_iterations.value, proof);
     let plan = SessionLoopPlan {
+        agent: host_display_name(session.host.as_deref()).to_owned(),
         prompt: task,
         rules: settings.claim_rules(promise),
         criteria,
         policy: Policy { stall_after: settings.classic_stall_limit(), ..policy },
         sealing,
     };
-    let state = start_session_loop(plan, &current_moment());
+    let StartedSessionLoop { state, facts } = start_session_loop(plan, &current_moment());
     if let Some(ended) = state.machine.run_end() {
         return Err(AppError::preflight(&ended.reason));
     }
     let delay_ms = u64::try_from(settings.session.continuation_delay.value.as_millis()).unwrap_or(u64::MAX);
-    let entry = LoopFile { description, acceptance, delay_ms, ..LoopFile::new(&session, root, state) };
+    let folder = create_record_folder(loop_store, &root).map_err(|error| record_error(&error))?;
+    let record = LoopRecord::new(folder, state.started, facts);
+    let entry = LoopFile { description, acceptance, delay_ms, record, ..LoopFile::new(&session, root, state) };
     Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
+}
+
+fn record_error(error: &LoopRecordError) -> AppError {
+    AppError::from_error(ErrorKind::StateUnusable, error)
 }
 
 /// Stores the loop in place of the session's current one. A repeated start of the same loop changes nothing. If the
@@ -121,10 +134,8 @@ fn store_loop(
     let replaced = current.filter(|(other, old)| other != key || !is_repeated(old));
     if let Some((other, old)) = &replaced {
         caller.refuse_agent(old, "replace the loop of a session")?;
-        if other != key {
-            // The same session under a less specific key: a session has only one loop.
-            cancel_loop_in(loop_store, other)?;
-        }
+        // A session has only one loop, also if the other one is stored under a less specific key.
+        cancel_loop_in(loop_store, other)?;
     }
     let replaced = replaced.map(|(_, old)| {
         SessionNotice::loop_replaced(old.loop_state.current_iteration(), old.loop_state.max_iterations())
@@ -136,6 +147,7 @@ fn store_loop(
         Some(there) if there.loop_state.is_duplicated_by(&entry.loop_state) => (None, there),
         Some(_) | None => (Some(entry.clone()), entry),
     })?;
+    record_new_loop(&entry).map_err(|error| record_error(&error))?;
     let state = &entry.loop_state;
     let started =
         SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str()).with_checks(&state.criteria);

@@ -24,7 +24,7 @@ use ralph_util::redact;
 use crate::advice::Advice;
 use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::{FoundRun, find_run, refuse_recursion};
+use crate::run::{FoundRun, find_run, refuse_recursion, refuse_session_run};
 use crate::view::short_id;
 pub use checkout::{CheckoutVerification, CheckoutVerificationResult};
 
@@ -137,6 +137,7 @@ impl ReverificationCase {
                 .with_cause("its only check was the import of these tasks, which cannot be repeated")
                 .with_advice(Advice::ListTasks));
         }
+        refuse_session_run(&run, "verified again")?;
         let Some(stored) = store.receipt_of_run(&run.id).await? else {
             return Err(no_receipt_error(project, &run));
         };

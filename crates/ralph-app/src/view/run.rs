@@ -3,16 +3,18 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use ralph_core::fact::Fact;
 use ralph_core::receipt::Proof;
 use serde_json::{Value, json};
 
 use super::interruptions::AttemptInterruption;
 use super::preparation::RunPreparation;
-use super::run_list::{accepted_by, proof_level_json};
+use super::run_list::{accepted_by, proof_level_json, session_id_json};
 use super::text_format::{
     format_cost, format_elapsed, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
 };
 use super::{criterion, receipt};
+use ralph_engine::session_driver::SessionRunSettings;
 use ralph_store::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 use ralph_util::sanitize::sanitize_text;
 
@@ -25,6 +27,8 @@ pub struct RunView {
     receipt: Option<ReceiptRow>,
     interruptions: Vec<AttemptInterruption>,
     preparation: RunPreparation,
+    /// The proof that the end of the run recorded. A session has no receipt.
+    recorded_proof: Option<Proof>,
     notes: Option<String>,
     /// The folder of the raw logs, relative to the current folder if it is below it.
     logs_folder: PathBuf,
@@ -41,6 +45,7 @@ impl RunView {
         let receipt = store.receipt_of_run(&run.id).await?;
         let interruptions = AttemptInterruption::load_all(store, &run.id).await?;
         let preparation = RunPreparation::load(store, &run.id, &checks).await?;
+        let recorded_proof = if run.proof.is_some() { load_recorded_proof(store, &run.id).await? } else { None };
         let logs = relative_to_current_folder(&store.path().with_file_name("runs").join(&run.id));
         Ok(Self {
             run,
@@ -50,6 +55,7 @@ impl RunView {
             receipt,
             interruptions,
             preparation,
+            recorded_proof,
             notes: None,
             logs_folder: logs,
         })
@@ -71,6 +77,8 @@ impl RunView {
             "kind": self.run.kind,
             "task": self.run.task,
             "role": self.run.role,
+            "session_id": session_id_json(&self.run),
+            "description": self.session().and_then(|session| session.description),
             "status": self.run.status,
             "outcome": outcome,
             "reason": self.run.reason,
@@ -95,7 +103,12 @@ impl RunView {
 
     /// Returns the proof level of a completed run, with its reason.
     fn proof(&self) -> Option<Proof> {
-        self.receipt.as_ref().and_then(receipt::proof_of)
+        self.receipt.as_ref().and_then(receipt::proof_of).or_else(|| self.recorded_proof.clone())
+    }
+
+    /// Returns the session that the run is a loop of.
+    fn session(&self) -> Option<SessionRunSettings> {
+        SessionRunSettings::parse(&self.run.kind, &self.run.settings)
     }
 
     fn receipt_json(&self) -> Value {
@@ -185,6 +198,10 @@ impl RunView {
         if let Some((task, role)) = run.task.as_ref().zip(run.role.as_ref()) {
             let _ = writeln!(text, "task     {task}, {role}");
         }
+        if let Some(session) = self.session() {
+            let description = session.description.map(|text| format!("  ({text})")).unwrap_or_default();
+            let _ = writeln!(text, "session  {}{description}", session.session_id);
+        }
         let reason = run.reason.as_deref().unwrap_or("still running");
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
         if let Some(proof) = self.proof() {
@@ -245,6 +262,15 @@ impl RunView {
     fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
         self.checks.iter().filter(move |check| check.iteration == iteration)
     }
+}
+
+/// Returns the proof that the end of a run recorded.
+async fn load_recorded_proof(store: &Store, run: &str) -> Result<Option<Proof>, StoreError> {
+    let ends = store.events_of_kinds(run, ["run.finished", "run.finished"]).await?;
+    Ok(ends.iter().rev().find_map(|event| match serde_json::from_str(&event.body) {
+        Ok(Fact::RunFinished { proof, .. }) => proof,
+        Ok(_) | Err(_) => None,
+    }))
 }
 
 /// Marks an iteration of a dead ralph, whose end was never recorded.

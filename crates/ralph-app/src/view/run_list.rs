@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::text_format::{format_timestamp, micros_to_dollars, pluralize, short_id};
 use super::timestamp_json;
+use ralph_engine::session_driver::SessionRunSettings;
 use ralph_store::RunRow;
 use ralph_util::sanitize::sanitize_text;
 
@@ -17,6 +18,7 @@ pub fn run_json(run: &RunRow) -> Value {
         "kind": run.kind,
         "task": run.task,
         "role": run.role,
+        "session_id": session_id_json(run),
         "reason": run.reason,
         "proof": proof_level_json(run.proof.as_deref()),
         "judged": run.proof.as_deref() == Some("judged"),
@@ -37,6 +39,11 @@ pub fn run_json(run: &RunRow) -> Value {
 /// Returns the person who accepted the claim of a run, if one did.
 pub(super) fn accepted_by(run: &RunRow) -> Option<PersonDecision> {
     serde_json::from_str(run.accepted_by.as_deref()?).ok()
+}
+
+/// Returns the id of the session that the run is a loop of, or null.
+pub(super) fn session_id_json(run: &RunRow) -> Value {
+    json!(SessionRunSettings::parse(&run.kind, &run.settings).map(|settings| settings.session_id))
 }
 
 /// Returns the JSON value of a stored proof level: `judged` is a way to be `checked`.

@@ -5,6 +5,7 @@ use ralph_core::event::UnixMillis;
 use ralph_core::loop_state::{LoopPhase, LoopState};
 use serde_json::{Value, json};
 
+use super::run_list::session_id_json;
 use super::text_format::{format_cost, format_timestamp, micros_to_dollars, short_id};
 use super::timestamp_json;
 use ralph_store::LoopRow;
@@ -82,6 +83,7 @@ impl LoopView {
             "kind": run.kind,
             "task": run.task,
             "role": run.role,
+            "session_id": session_id_json(run),
             "iteration": run.iterations,
             "max_iterations": run.max_iterations,
             "started_at": timestamp_json(run.started_at),
@@ -185,6 +187,7 @@ impl ActiveWork {
             Self::Loop(view) => view.to_json(),
             Self::SettingUp(task) => json!({
                 "id": task.task_id, "status": "setting_up", "kind": "stage", "task": task.task_id, "role": null,
+                "session_id": null,
                 "iteration": 0, "max_iterations": null, "started_at": null, "until": null,
                 "pause_requested": false, "agent": null, "cost_usd": null, "input_tokens": null,
                 "output_tokens": null,

@@ -56,6 +56,9 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
             "start a new run: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value"
         }
         Advice::RestoreSetting => "restore it, or name the configuration that contains it with --config",
+        Advice::CancelSessionLoop { session } => {
+            return format!("type /cancel-ralph into the session, or: ralph loop cancel --session {session}");
+        }
         Advice::EnableSessionLoops => {
             "set session.enabled to true in the configuration; `ralph config show` shows where it is set"
         }

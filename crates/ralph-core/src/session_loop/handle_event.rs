@@ -19,6 +19,7 @@ use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
 use crate::loop_state::LoopPhase;
 use crate::prompt::{PromptPlan, promise_tag};
+use crate::receipt::Proof;
 use crate::step::step;
 
 /// How long a session may recover by itself after an error.
@@ -201,14 +202,20 @@ fn apply_evidence(state: SessionLoop, evidence: Evidence, moment: &DecisionMomen
 fn advance_loop(state: SessionLoop, kind: EventKind, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let (machine, effects) = step(state.machine, build_event(moment, kind));
     let mut state = SessionLoop { machine, ..state };
-    let (facts, requested) = split_effects(effects);
+    let SplitEffects { facts, requested } = split_effects(effects);
     let (action, notices) = match requested {
         RequestedWork::Nothing => (SessionAction::AllowStop, Vec::new()),
         RequestedWork::Checks => (SessionAction::RunChecks, Vec::new()),
         RequestedWork::Agent { plan } => continue_session(&mut state, &plan, moment.at),
-        RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state).into_iter().collect()),
+        RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state, &facts).into_iter().collect()),
     };
     (state, SessionDecision { action, notices, facts })
+}
+
+/// The effects of a step: the facts to store, and the requested work.
+pub(super) struct SplitEffects {
+    pub(super) facts: Vec<Fact>,
+    requested: RequestedWork,
 }
 
 enum RequestedWork {
@@ -220,7 +227,7 @@ enum RequestedWork {
 
 /// Separates the facts to store from the requested work. Timers are ignored, because only the host waits. A session
 /// gets no receipt.
-fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
+pub(super) fn split_effects(effects: Vec<Effect>) -> SplitEffects {
     let (mut facts, mut requested) = (Vec::new(), RequestedWork::Nothing);
     for effect in effects {
         match effect {
@@ -237,7 +244,7 @@ fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
             | Effect::CancelTimer { .. } => {}
         }
     }
-    (facts, requested)
+    SplitEffects { facts, requested }
 }
 
 fn continue_session(state: &mut SessionLoop, plan: &PromptPlan, at: UnixMillis) -> (SessionAction, Vec<SessionNotice>) {
@@ -260,9 +267,14 @@ const TOOL_CAP_WARNING: &str = "\n\nThis session ends with your next message unl
 const USER_CAP_WARNING: &str = "\n\nThis session may end with your next message: do as much of the work as you can before it, and say \
                            honestly what is still open.";
 
-fn end_notice(state: &SessionLoop) -> Option<SessionNotice> {
+fn end_notice(state: &SessionLoop, facts: &[Fact]) -> Option<SessionNotice> {
     let ended = state.machine.run_end()?;
-    Some(SessionNotice::loop_ended(ended, state.current_iteration(), state.max_iterations()))
+    let proof = facts.iter().find_map(recorded_proof);
+    Some(SessionNotice::loop_ended(ended, state.current_iteration(), state.max_iterations(), proof))
+}
+
+fn recorded_proof(fact: &Fact) -> Option<&Proof> {
+    if let Fact::RunFinished { proof, .. } = fact { proof.as_ref() } else { None }
 }
 
 /// Ends the loop without a notice, because the user ended it.
@@ -275,7 +287,7 @@ fn cancel_loop(state: SessionLoop, cause: CancelCause, moment: &DecisionMoment) 
     let iteration = state.current_iteration();
     let abandoned = EventKind::Lifecycle(LifecycleEvent::Abandoned { cause });
     let (machine, effects) = step(state.machine, build_event(moment, abandoned));
-    let (facts, _) = split_effects(effects);
+    let facts = split_effects(effects).facts;
     let notices = vec![SessionNotice::loop_cancelled(iteration)];
     (SessionLoop { machine, ..state }, SessionDecision { action: SessionAction::AllowStop, notices, facts })
 }

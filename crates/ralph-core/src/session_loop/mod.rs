@@ -20,4 +20,4 @@ pub use handle_event::{
 };
 pub use notice::{NoticeVariant, SessionNotice};
 pub use prompt_command::{PromptCommand, parse_prompt_command};
-pub use state::{SessionLoop, SessionLoopPlan, start_session_loop};
+pub use state::{SESSION_RUN_KIND, SessionLoop, SessionLoopPlan, StartedSessionLoop, start_session_loop};

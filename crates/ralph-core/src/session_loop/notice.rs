@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::criterion::Criterion;
 use crate::outcome::{Outcome, RunEnd};
+use crate::receipt::{Proof, ProofLevel};
 
 /// A message for the host's toast or status line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,11 +114,13 @@ impl SessionNotice {
         Self::new("Ralph Failed", message, NoticeVariant::Warning, Some(5_000))
     }
 
+    /// The loop has ended. `proof` is that of a completed loop.
     #[must_use]
-    pub fn loop_ended(ended: &RunEnd, iterations: u32, max_iterations: u32) -> Self {
+    pub fn loop_ended(ended: &RunEnd, iterations: u32, max_iterations: u32, proof: Option<&Proof>) -> Self {
         match ended.outcome {
             Outcome::Completed => {
-                let message = format!("Task completed after {iterations} iteration(s)");
+                let verified = describe_verification(ended, proof);
+                let message = format!("Task completed after {iterations} iteration(s): {verified}");
                 Self::new("Ralph Loop Complete!", message, NoticeVariant::Success, Some(5_000))
             }
             Outcome::Exhausted => loop_stopped(format!("Max iterations ({max_iterations}) reached without completion")),
@@ -133,6 +136,14 @@ impl SessionNotice {
     pub fn to_line(&self) -> String {
         let mark = if self.title.ends_with('!') { "" } else { ":" };
         format!("{}{mark} {}", self.title, self.message)
+    }
+}
+
+/// Returns what was verified: `1 check passed (proven: …)`, or that nothing was.
+fn describe_verification(ended: &RunEnd, proof: Option<&Proof>) -> String {
+    match proof {
+        Some(proof) if proof.level > ProofLevel::Unverified => format!("{} ({})", ended.reason, proof.describe()),
+        Some(_) | None => "nothing was verified, only the agent's word supports it".to_owned(),
     }
 }
 

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::handle_event::DecisionMoment;
+use super::handle_event::{DecisionMoment, split_effects};
 use crate::claim::ClaimRules;
 use crate::criterion::Criterion;
 use crate::event::{Event, EventKind, LifecycleEvent, PlanAvailability, RunOpening, UnixMillis, WorkEvent};
+use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::policy::{BaselineMode, ContextMode, ContradictionRule, Policy, ProofRequirement};
 use crate::prompt::{CompletionInstructions, PromptInput, PromptPlan, render_prompt};
@@ -46,9 +47,14 @@ pub struct SessionLoop {
     pub last_iteration: Option<UnixMillis>,
 }
 
+/// The kind of the runs that record loops inside sessions.
+pub const SESSION_RUN_KIND: &str = "session";
+
 /// The input of a new loop.
 #[derive(Debug, Clone)]
 pub struct SessionLoopPlan {
+    /// The name of the host, as the run is shown.
+    pub agent: String,
     pub prompt: String,
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
@@ -57,17 +63,25 @@ pub struct SessionLoopPlan {
     pub sealing: Option<SealingResult>,
 }
 
+/// A loop that was started, and the first facts of its journal.
+#[derive(Debug, Clone)]
+pub struct StartedSessionLoop {
+    pub state: SessionLoop,
+    pub facts: Vec<Fact>,
+}
+
 /// Starts a loop. If it has checks but could not be sealed, it ends at once with the reason.
 #[must_use]
-pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> SessionLoop {
-    let SessionLoopPlan { prompt, rules, criteria, policy, sealing } = plan;
+pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> StartedSessionLoop {
+    let SessionLoopPlan { agent, prompt, rules, criteria, policy, sealing } = plan;
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     let contradictions = ContradictionRule::for_criteria(&criteria);
     let policy =
         Policy { proof, contradictions, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };
-    // The journal of a session starts with its first decision, so the opening is not recorded.
-    let started = LifecycleEvent::Started { opening: RunOpening::default(), orders: Vec::new() };
-    let (mut machine, _) = step(LoopState::new(policy), build_event(moment, EventKind::Lifecycle(started)));
+    let opening = build_opening(agent, &rules, &criteria);
+    let started = LifecycleEvent::Started { opening, orders: Vec::new() };
+    let (mut machine, effects) = step(LoopState::new(policy), build_event(moment, EventKind::Lifecycle(started)));
+    let mut facts = split_effects(effects).facts;
     let mut seal = None;
     if let LoopPhase::Preparing { .. } = machine.phase {
         let sealing = sealing.unwrap_or(SealingResult::Impossible { why: "nothing was sealed".into() });
@@ -75,9 +89,11 @@ pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> Ses
             seal = Some((**done).clone());
         }
         let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() });
-        machine = step(machine, build_event(moment, prepared)).0;
+        let (prepared, effects) = step(machine, build_event(moment, prepared));
+        machine = prepared;
+        facts.extend(split_effects(effects).facts);
     }
-    SessionLoop {
+    let state = SessionLoop {
         prompt,
         rules,
         criteria,
@@ -91,6 +107,16 @@ pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> Ses
         last_stop: None,
         started: moment.at,
         last_iteration: None,
+    };
+    StartedSessionLoop { state, facts }
+}
+
+fn build_opening(agent: String, rules: &ClaimRules, criteria: &[Criterion]) -> RunOpening {
+    RunOpening {
+        kind: SESSION_RUN_KIND.into(),
+        agent,
+        promise: rules.promise.as_str().into(),
+        checks: criteria.iter().map(Criterion::summary_line).collect(),
     }
 }
 
@@ -151,6 +177,21 @@ impl SessionLoop {
     #[must_use]
     pub fn max_iterations(&self) -> u32 {
         self.machine.policy.max_iterations
+    }
+
+    /// Returns the first facts of the journal of a loop that an older ralph started without recording it.
+    #[must_use]
+    pub fn opening_facts(&self, agent: &str) -> Vec<Fact> {
+        let RunOpening { kind, agent, promise, checks } = build_opening(agent.into(), &self.rules, &self.criteria);
+        let started = Fact::RunStarted { kind, agent, promise, max_iterations: self.max_iterations(), checks };
+        let mut facts = alloc::vec![started];
+        let current = self.current_iteration();
+        for iteration in 1..=current {
+            facts.extend([Fact::IterationStarted { iteration }, Fact::AttemptStarted { iteration, attempt: 1 }]);
+            let ended = Fact::IterationEnded { iteration, status: IterationStatus::Finished, duration_ms: 0 };
+            facts.extend((iteration < current).then_some(ended));
+        }
+        facts
     }
 
     /// Returns the first prompt: the task, and how completion is claimed and checked.

@@ -19,8 +19,13 @@ pub(super) fn moment_at(at: i64) -> DecisionMoment {
     DecisionMoment { at: UnixMillis(at), random: 7 }
 }
 
+pub(super) fn start_state(plan: SessionLoopPlan, moment: &DecisionMoment) -> SessionLoop {
+    start_session_loop(plan, moment).state
+}
+
 pub(super) fn loop_plan(max: u32) -> SessionLoopPlan {
     SessionLoopPlan {
+        agent: "claude".to_string(),
         prompt: "Fix the parser.".to_string(),
         rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
         criteria: Vec::new(),
@@ -49,7 +54,7 @@ pub(super) fn sealing_with_digest(digest: &str) -> Option<SealingResult> {
 
 pub(super) fn loop_with_checks(max: u32) -> SessionLoop {
     let criteria = vec![command_criterion("make test"), command_criterion("make lint")];
-    start_session_loop(SessionLoopPlan { criteria, sealing: sealing_with_digest("d"), ..loop_plan(max) }, &moment_at(0))
+    start_state(SessionLoopPlan { criteria, sealing: sealing_with_digest("d"), ..loop_plan(max) }, &moment_at(0))
 }
 
 pub(super) fn command_criterion(text: &str) -> Criterion {
@@ -57,7 +62,7 @@ pub(super) fn command_criterion(text: &str) -> Criterion {
 }
 
 pub(super) fn started_loop(max: u32) -> SessionLoop {
-    start_session_loop(loop_plan(max), &moment_at(0))
+    start_state(loop_plan(max), &moment_at(0))
 }
 
 pub(super) fn turn_end(message: &str) -> TurnEnd {
@@ -74,7 +79,7 @@ pub(super) fn after_message(state: SessionLoop, message: &str) -> (SessionLoop, 
 fn an_identical_start_is_a_duplicate_and_a_different_one_is_not() {
     let first = loop_with_checks(5);
     let later = |at: i64| {
-        start_session_loop(
+        start_state(
             SessionLoopPlan { sealing: sealing_with_digest("d"), criteria: first.criteria.clone(), ..loop_plan(5) },
             &moment_at(at),
         )
@@ -97,7 +102,7 @@ fn an_identical_start_is_a_duplicate_and_a_different_one_is_not() {
         SessionLoopPlan { sealing: sealing_with_digest("changed"), criteria: first.criteria.clone(), ..loop_plan(5) },
     ];
     for other in others {
-        let other = start_session_loop(other, &moment_at(1));
+        let other = start_state(other, &moment_at(1));
         assert!(!first.is_duplicated_by(&other), "{other:?}");
     }
     let (stopped, _) = after_message(first.clone(), "on it");
@@ -158,13 +163,15 @@ fn a_session_that_stops_without_a_claim_is_continued_with_the_next_iteration() {
     assert_eq!((state.current_iteration(), state.last_iteration), (2, Some(UnixMillis(1_000))));
 }
 
-// spec: H5, H7
+// spec: H5, H7, V16
+// finding: N34, N74
 #[test]
 fn a_claim_ends_a_loop_that_has_no_checks() {
     let (state, answer) = after_message(started_loop(5), "All done! <promise>DONE</promise>");
     assert_eq!(answer.action, SessionAction::AllowStop);
     assert_eq!(answer.notices[0].title, "Ralph Loop Complete!");
-    assert_eq!(answer.notices[0].message, "Task completed after 1 iteration(s)");
+    let expected = "Task completed after 1 iteration(s): nothing was verified, only the agent's word supports it";
+    assert_eq!(answer.notices[0].message, expected);
     assert_eq!((answer.notices[0].variant, answer.notices[0].duration), (NoticeVariant::Success, Some(5_000)));
     assert_eq!((state.is_active(), loop_outcome(&state)), (false, Some(Outcome::Completed)));
 }
@@ -259,7 +266,7 @@ fn checks_that_never_finish_are_abandoned() {
 fn a_loop_that_cannot_be_sealed_never_starts() {
     let sealing = Some(SealingResult::Impossible { why: "no git".to_string() });
     let criteria = vec![command_criterion("true")];
-    let state = start_session_loop(SessionLoopPlan { criteria, sealing, ..loop_plan(3) }, &moment_at(0));
+    let state = start_state(SessionLoopPlan { criteria, sealing, ..loop_plan(3) }, &moment_at(0));
     assert!(!state.is_active());
     assert!(state.machine.run_end().unwrap().reason.contains("no git"));
 }
@@ -289,7 +296,7 @@ fn a_blocked_agent_may_stop() {
 #[test]
 fn an_exhausted_budget_ends_the_loop() {
     let policy = Policy { budget: Budget { max_tokens: Some(100), ..Budget::default() }, ..Policy::new(9) };
-    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
+    let state = start_state(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
     let spend = |tokens| ModelSpend { output_tokens: Some(tokens), ..ModelSpend::default() };
     let stop = |tokens| SessionLoopEvent::TurnEnded(TurnEnd { spend: spend(tokens), ..turn_end("on it") });
     let (state, answer) = handle_session_event(state, stop(60), &moment_at(1));
@@ -297,7 +304,7 @@ fn an_exhausted_budget_ends_the_loop() {
     let (state, answer) = handle_session_event(state, stop(60), &moment_at(2));
     assert_eq!((answer.action, loop_outcome(&state)), (SessionAction::AllowStop, Some(Outcome::OverBudget)));
     let policy = Policy { budget: Budget { max_duration_ms: Some(500), ..Budget::default() }, ..Policy::new(9) };
-    let late = after_message(start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0)), "on it");
+    let late = after_message(start_state(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0)), "on it");
     assert_eq!(loop_outcome(&late.0), Some(Outcome::OverBudget));
 }
 
@@ -399,7 +406,7 @@ fn a_cancelled_loop_reports_the_iteration_at_which_it_stopped() {
 fn a_loop_is_abandoned_a_day_after_its_time_limit() {
     const DAY_MS: i64 = 86_400_000;
     let policy = Policy { budget: Budget { max_duration_ms: Some(500), ..Budget::default() }, ..Policy::new(9) };
-    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
+    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0)).state;
     assert!(!state.is_abandoned(UnixMillis(DAY_MS + 500)));
     assert!(state.is_abandoned(UnixMillis(DAY_MS + 501)));
     assert!(!started_loop(9).is_abandoned(UnixMillis(i64::MAX)), "it has no time limit");
@@ -424,7 +431,7 @@ fn the_checks_of_a_session_loop_decide_about_proof_and_contradictions() {
 #[test]
 fn with_a_nonce_only_the_promise_of_this_iteration_is_a_claim() {
     let policy = Policy { nonce: crate::policy::NonceUse::EachIteration, ..Policy::new(9) };
-    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
+    let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0)).state;
     let prompt = state.first_prompt();
     let tag_start = prompt.find("<promise id=").unwrap();
     let tag = prompt[tag_start..].lines().next().unwrap();
@@ -438,4 +445,29 @@ fn a_notice_in_one_line_is_title_and_message() {
     assert_eq!(SessionNotice::iteration_started(2, 5).to_line(), "Ralph Loop: Iteration 2/5");
     let (_, answer) = after_message(started_loop(5), "<promise>DONE</promise>");
     assert_eq!(answer.notices[0].to_line(), "Ralph Loop Complete! Task completed after 1 iteration(s)");
+}
+
+// spec: H4, D1
+// finding: N34
+#[test]
+fn the_journal_of_a_loop_starts_with_its_start_its_seal_and_its_first_iteration() {
+    let names = |plan: SessionLoopPlan| -> Vec<&'static str> {
+        start_session_loop(plan, &moment_at(0)).facts.iter().map(crate::fact::Fact::name).collect()
+    };
+    assert_eq!(names(loop_plan(3)), ["run.started", "iteration.started", "attempt.started"]);
+    let criteria = vec![command_criterion("make test")];
+    let with_checks = names(SessionLoopPlan { criteria, sealing: sealing_with_digest("d"), ..loop_plan(3) });
+    assert_eq!(with_checks, ["run.started", "run.sealed", "iteration.started", "attempt.started"]);
+}
+
+// spec: H4
+// finding: N34
+#[test]
+fn a_loop_that_was_not_recorded_can_be_recorded_from_its_current_iteration() {
+    let (state, _) = after_message(started_loop(5), "on it");
+    let facts = state.opening_facts("claude");
+    let names: Vec<&str> = facts.iter().map(crate::fact::Fact::name).collect();
+    let first = ["run.started", "iteration.started", "attempt.started", "iteration.ended"];
+    assert_eq!(names, [&first[..], &["iteration.started", "attempt.started"]].concat());
+    assert_eq!(facts[4], crate::fact::Fact::IterationStarted { iteration: 2 });
 }

@@ -97,6 +97,28 @@ impl Project {
         self.home.join(if self.is_own_home() { ".ralph-state" } else { "state" })
     }
 
+    /// Returns whether earlier versions left a database that was not moved to the state folder yet.
+    #[must_use]
+    pub fn has_unmoved_old_state(&self) -> bool {
+        self.old_state_folder().join("ralph.db").is_file() && !self.state_folder().join("ralph.db").exists()
+    }
+
+    /// Returns the project of commands that show runs, outside of a repository: its runs are those of sessions there.
+    pub fn outside_repositories(here: PathBuf) -> Result<Self, ProjectError> {
+        let user_state = user_folders::find_state_folder(|name| std::env::var_os(name));
+        let folder = user_state.map_err(|source| ProjectError::NoState { source })?.join("sessions/outside");
+        let home = folder.clone();
+        Ok(Self { root: here, home, state: StateLocation::unregistered(folder) })
+    }
+
+    /// Like [`Self::find_here`]; outside of a repository, the place of the runs of sessions there if it has any.
+    pub fn find_here_or_outside() -> Result<Self, ProjectError> {
+        let found = Self::find_here();
+        let Err(ProjectError::NoRepository { from, .. }) = &found else { return found };
+        let outside = Self::outside_repositories(from.clone())?;
+        if outside.state_folder().join("ralph.db").is_file() { Ok(outside) } else { found }
+    }
+
     /// Returns whether the home is the root of the user's work tree, where folders with common names belong to the
     /// project. This also holds if the agent works in a linked work tree.
     #[must_use]

@@ -10,9 +10,12 @@ use ralph_core::session_loop::{
 use super::apply_event::apply_event;
 use super::loop_checks::{CheckProgress, LoopCheckRun};
 use super::loop_file::LoopFile;
+use super::loop_recorder::LoopRecordError;
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey, sleep_blocking};
 use super::session_clock::format_timestamp;
-use super::transcript_tail::{LastMessage, TRANSCRIPT_WRITE_TIMEOUT, has_used_tool, read_last_message};
+use super::transcript_tail::{
+    LastMessage, TRANSCRIPT_WRITE_TIMEOUT, TranscriptPosition, TranscriptReader, has_used_tool,
+};
 use super::transcript_usage::{TranscriptUsage, count_usage};
 use crate::git;
 use ralph_agents::hooks::{HookEvent, HookProtocol, HookReply, MessageSource, TurnStop};
@@ -78,8 +81,9 @@ impl HookCall<'_> {
         let Some((key, entry)) = self.store.find_with_key(&self.session_key())? else {
             return Ok(HookResponse::allow_stop());
         };
-        let decision = self.apply_to_loop(&key, &entry.id, |_| event)?;
-        Ok(HookResponse { reply: HookReply::Allow { notices: decision.notices }, log_messages: Vec::new() })
+        let mut log_messages = Vec::new();
+        let decision = self.apply_to_loop(&key, &entry, &mut log_messages, |_| event)?;
+        Ok(HookResponse { reply: HookReply::Allow { notices: decision.notices }, log_messages })
     }
 
     fn handle_stop(&self, stop: &TurnStop) -> Result<HookResponse, HookError> {
@@ -99,7 +103,7 @@ impl HookCall<'_> {
             );
             return Ok(HookResponse { reply: HookReply::Allow { notices: vec![notice] }, log_messages });
         };
-        let (message, log_messages) = self.find_last_message(stop, &entry);
+        let (message, mut log_messages) = self.find_last_message(stop, &entry);
         let usage = self.count_usage(stop, &entry);
         let now = worktree_state(&entry);
         let turn_end = TurnEnd {
@@ -108,16 +112,18 @@ impl HookCall<'_> {
             ..self.build_turn_end(stop, message.clone())
         };
         let mut notices = Vec::new();
-        let decision = self.apply_to_loop(&key, &entry.id, |entry| {
+        let decision = self.apply_to_loop(&key, &entry, &mut log_messages, |entry| {
             notices = std::mem::take(&mut entry.pending_notices);
             entry.usage_offset = usage.map(|usage| usage.read_until).or(entry.usage_offset);
             entry.worktree_state = now.or(entry.worktree_state.take());
+            entry.transcript_position = stop.transcript.as_deref().and_then(TranscriptPosition::at_end_of);
             entry.last_message_digest = stop.message.as_ref().map(|text| (text.len(), sha256_hex(text)));
             SessionLoopEvent::TurnEnded(turn_end)
         })?;
         let decision = match (decision.action, keeper) {
             (SessionAction::RunChecks, Some(keeper)) => {
-                self.verify_claim(&key, &entry, keeper, message.unwrap_or_default())?
+                let event = self.verify_claim(&key, &entry, keeper, message.unwrap_or_default())?;
+                self.apply_to_loop(&key, &entry, &mut log_messages, |_| event)?
             }
             (action, _) => SessionDecision { action, ..decision },
         };
@@ -129,10 +135,13 @@ impl HookCall<'_> {
     fn apply_to_loop(
         &self,
         key: &SessionKey,
-        id: &str,
-        event: impl FnOnce(&mut LoopFile) -> SessionLoopEvent,
+        entry: &LoopFile,
+        log_messages: &mut Vec<String>,
+        event: impl FnOnce(&mut LoopFile) -> SessionLoopEvent + Send,
     ) -> Result<SessionDecision, HookError> {
-        Ok(apply_event(self.store, key, id, event)?.decision)
+        let applied = apply_event(self.store, key, entry, event)?;
+        log_messages.extend(applied.record_error.map(|error| describe_record_error(&error)));
+        Ok(applied.decision)
     }
 
     fn build_turn_end(&self, stop: &TurnStop, message: Option<String>) -> TurnEnd {
@@ -191,7 +200,8 @@ impl HookCall<'_> {
             return (reported, Vec::new());
         }
         let Some(path) = &stop.transcript else { return (reported, Vec::new()) };
-        match read_last_message(path, self.host, TRANSCRIPT_WRITE_TIMEOUT) {
+        let reader = TranscriptReader { path, host: self.host, last_stop: entry.transcript_position.as_ref() };
+        match reader.read_last_message(TRANSCRIPT_WRITE_TIMEOUT) {
             Ok(LastMessage::Text(text)) => (Some(text), Vec::new()),
             Ok(LastMessage::Silent) => (None, Vec::new()),
             Ok(LastMessage::NoConversation) => {
@@ -213,7 +223,7 @@ impl HookCall<'_> {
         entry: &LoopFile,
         keeper: Keeper,
         claim: String,
-    ) -> Result<SessionDecision, HookError> {
+    ) -> Result<SessionLoopEvent, HookError> {
         let check_run = LoopCheckRun {
             store: self.store,
             key,
@@ -224,11 +234,10 @@ impl HookCall<'_> {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let checked = runtime.map_err(HookError::Runtime)?.block_on(check_run.run());
-        let event = match checked {
+        Ok(match checked {
             CheckProgress::Complete(evidence) => SessionLoopEvent::Verified(evidence),
             CheckProgress::OutOfTime { done, total } => SessionLoopEvent::StillChecking { done, total },
-        };
-        self.apply_to_loop(key, &entry.id, |_| event)
+        })
     }
 }
 
@@ -238,6 +247,14 @@ fn to_reply(decision: SessionDecision) -> HookReply {
         SessionAction::Continue { prompt } => HookReply::Continue { prompt, notices },
         SessionAction::AllowStop | SessionAction::RunChecks => HookReply::Allow { notices },
     }
+}
+
+fn describe_record_error(error: &LoopRecordError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    format!(
+        "the loop continues, but its run is not recorded: {error}{}",
+        causes.map(|cause| format!(": {cause}")).collect::<String>()
+    )
 }
 
 /// Returns the state of the files, if the loop ends when nothing changes.

@@ -101,7 +101,8 @@ impl LoopCheckRun<'_> {
     }
 
     fn check_context(&self) -> Result<CheckContext, String> {
-        let folder = self.store.folder().join(format!("{}.checks", self.key.file_stem()));
+        let folder = self.loop_file.record.logs_folder(&self.loop_file.id);
+        let folder = folder.unwrap_or_else(|| self.store.folder().join(format!("{}.checks", self.key.file_stem())));
         private_files::ensure_folder(&folder).map_err(|error| error.to_string())?;
         Ok(CheckContext {
             keeper: self.keeper.clone(),

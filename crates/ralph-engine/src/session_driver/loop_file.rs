@@ -6,12 +6,14 @@ use ralph_core::session_loop::{SessionLoop, SessionNotice};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::loop_record::LoopRecord;
 use super::loop_store::SessionKey;
 use super::session_clock::format_timestamp;
+use super::transcript_tail::TranscriptPosition;
 use crate::verify::AcceptancePolicy;
 use ralph_util::digest::sha256_hex;
 
-const LOOP_FILE_VERSION: u32 = 1;
+const LOOP_FILE_VERSION: u32 = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoopFileError {
@@ -44,8 +46,12 @@ pub struct LoopFile {
     pub worktree_state: Option<String>,
     /// Length and hash of the agent's last message, for hosts that repeat earlier messages.
     pub last_message_digest: Option<(usize, String)>,
+    /// The end of the transcript at the last stop.
+    pub transcript_position: Option<TranscriptPosition>,
     /// Notices that the person has not seen yet. The next stop shows them.
     pub pending_notices: Vec<SessionNotice>,
+    /// How the loop is recorded as a run.
+    pub record: LoopRecord,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,8 +83,12 @@ struct LoopFileContents {
     counted: Option<u64>,
     standing: Option<String>,
     heard: Option<(usize, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transcript_position: Option<TranscriptPosition>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pending_notices: Vec<SessionNotice>,
+    #[serde(default, skip_serializing_if = "LoopRecord::is_empty")]
+    record: LoopRecord,
     prompt: String,
     /// Without the prompt, which is a separate field.
     state: SessionLoop,
@@ -105,7 +115,9 @@ impl LoopFile {
             usage_offset: None,
             worktree_state: None,
             last_message_digest: None,
+            transcript_position: None,
             pending_notices: Vec::new(),
+            record: LoopRecord::default(),
         }
     }
 
@@ -133,7 +145,9 @@ impl LoopFile {
             usage_offset: page.counted,
             worktree_state: page.standing,
             last_message_digest: page.heard,
+            transcript_position: page.transcript_position,
             pending_notices: page.pending_notices,
+            record: page.record,
         })
     }
 
@@ -162,7 +176,9 @@ impl LoopFile {
             counted: self.usage_offset,
             standing: self.worktree_state.clone(),
             heard: self.last_message_digest.clone(),
+            transcript_position: self.transcript_position.clone(),
             pending_notices: self.pending_notices.clone(),
+            record: self.record.clone(),
             prompt,
             state,
         };

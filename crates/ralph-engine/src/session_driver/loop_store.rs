@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::loop_file::{LoopFile, LoopFileError};
-use super::loop_journal::LoopJournal;
 use ralph_agents::hooks::hook_protocols;
 use ralph_util::digest::sha256_hex;
 use ralph_util::private_files::{self, PrivateFolder};
@@ -173,10 +172,10 @@ impl LoopStore {
         }
     }
 
-    /// Returns the journal of a session's loops.
+    /// Returns the folder of the store for sessions outside of a project.
     #[must_use]
-    pub fn loop_journal(&self, key: &SessionKey) -> LoopJournal {
-        LoopJournal::new(&self.folder, format!("{}.jsonl", key.file_stem()))
+    pub fn outside_state_folder(&self) -> PathBuf {
+        self.folder.join("outside")
     }
 
     /// Removes loops that finished long ago. Active loops and unreadable files are never removed.

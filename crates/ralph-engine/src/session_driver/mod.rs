@@ -4,11 +4,13 @@ mod apply_event;
 mod check_cache_file;
 mod file_stamps;
 mod hook_input;
+mod hook_log;
 mod hook_response;
 mod loop_checks;
 mod loop_file;
 mod loop_folder;
-mod loop_journal;
+mod loop_record;
+mod loop_recorder;
 mod loop_store;
 mod session_clock;
 mod session_loops;
@@ -19,11 +21,15 @@ mod transcript_usage;
 
 pub use apply_event::{AppliedEvent, apply_event, expire_orphans};
 pub use hook_input::{HookInput, read_hook_input};
+pub use hook_log::HookLog;
 pub use hook_response::{HookCall, HookError, HookResponse, worktree_state};
 pub use loop_checks::build_sealer;
 pub use loop_file::{LoopFile, LoopFileError};
 pub use loop_folder::find_loop_folder;
-pub use loop_journal::LoopJournal;
+pub use loop_record::LoopRecord;
+pub use loop_recorder::{
+    LoopRecordError, SessionRunSettings, create_record_folder, host_display_name, record_new_loop,
+};
 pub use loop_store::{LoopList, LoopStore, LoopStoreError, SessionKey, StopLock};
 pub use ralph_agents::hooks::{
     HOOK_TIMEOUT_SECONDS, HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, TurnStop,

@@ -9,12 +9,15 @@ use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::Policy;
 use ralph_core::seal::SealingResult;
 use ralph_core::session_loop::{
-    SessionAction, SessionDecision, SessionLoopEvent, SessionLoopPlan, SessionNotice, TurnEnd, start_session_loop,
+    SessionAction, SessionDecision, SessionLoopEvent, SessionLoopPlan, SessionNotice, StartedSessionLoop, TurnEnd,
+    start_session_loop,
 };
 
 use super::apply_event::apply_event;
 use super::loop_checks::{CheckProgress, LoopCheckRun, build_sealer};
 use super::loop_file::LoopFile;
+use super::loop_record::LoopRecord;
+use super::loop_recorder::{LoopRecordError, create_record_folder, record_new_loop};
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey};
 use super::session_clock::current_moment;
 use ralph_process::Keeper;
@@ -79,6 +82,8 @@ pub enum SessionLoopError {
     #[error(transparent)]
     Store(#[from] LoopStoreError),
     #[error(transparent)]
+    Record(#[from] LoopRecordError),
+    #[error(transparent)]
     Promise(#[from] PromiseError),
     #[error("cannot start the loop: {0}")]
     Start(String),
@@ -141,11 +146,15 @@ impl<H: SessionHost> SessionLoops<H> {
         let before = self.active_loop(session)?;
         let last_message_digest = Some(digest_messages(&self.fetch_messages(session).await?));
         let entry = LoopFile { last_message_digest, ..self.new_loop_file(&key, prompt, options)? };
+        if let Some(old) = &before {
+            apply_event(&self.store, &key, old, |_| SessionLoopEvent::Cancelled)?;
+        }
         let state = &entry.loop_state;
         let started = SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str())
             .with_checks(&state.criteria);
         let first = state.first_prompt();
-        self.store.update_loop(&key, |_| (Some(entry), ()))?;
+        self.store.update_loop(&key, |_| (Some(entry.clone()), ()))?;
+        record_new_loop(&entry)?;
         if let Some(old) = before {
             self.host.show_toast(&SessionNotice::loop_replaced(
                 old.loop_state.current_iteration(),
@@ -180,15 +189,18 @@ impl<H: SessionHost> SessionLoops<H> {
         });
         let policy = Policy::new(options.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS));
         let rules = ClaimRules::new(promise);
-        let state = start_session_loop(
-            SessionLoopPlan { prompt: prompt.to_owned(), rules, criteria, policy, sealing },
+        let agent = self.host.name().to_owned();
+        let StartedSessionLoop { state, facts } = start_session_loop(
+            SessionLoopPlan { agent, prompt: prompt.to_owned(), rules, criteria, policy, sealing },
             &current_moment(),
         );
         match state.machine.run_end() {
             Some(ended) => Err(SessionLoopError::Start(ended.reason.clone())),
             None => {
+                let folder = create_record_folder(&self.store, &options.root)?;
+                let record = LoopRecord::new(folder, state.started, facts);
                 let entry = LoopFile::new(key, options.root, state);
-                Ok(LoopFile { description: options.description, ..entry })
+                Ok(LoopFile { description: options.description, record, ..entry })
             }
         }
     }
@@ -200,7 +212,7 @@ impl<H: SessionHost> SessionLoops<H> {
             return Ok(false);
         };
         let key = self.session_key(session);
-        let applied = apply_event(&self.store, &key, &entry.id, |_| SessionLoopEvent::Cancelled)?;
+        let applied = apply_event(&self.store, &key, &entry, |_| SessionLoopEvent::Cancelled)?;
         applied.decision.notices.iter().for_each(|notice| self.host.show_toast(notice));
         Ok(true)
     }
@@ -227,7 +239,7 @@ impl<H: SessionHost> SessionLoops<H> {
 
     fn apply_if_active(&self, session: &str, event: SessionLoopEvent) -> Result<(), SessionLoopError> {
         let Some(entry) = self.active_loop(session)? else { return Ok(()) };
-        apply_event(&self.store, &self.session_key(session), &entry.id, |_| event)?;
+        apply_event(&self.store, &self.session_key(session), &entry, |_| event)?;
         Ok(())
     }
 
@@ -243,7 +255,7 @@ impl<H: SessionHost> SessionLoops<H> {
         let digest = digest_messages(&messages);
         let stop_id = Some(format!("{} {}", digest.0, digest.1));
         let turn_end = TurnEnd { message: message.clone(), session: session.to_owned(), stop_id, ..TurnEnd::default() };
-        let applied = apply_event(&self.store, &key, &entry.id, |entry| {
+        let applied = apply_event(&self.store, &key, &entry, |entry| {
             entry.last_message_digest = Some(digest);
             SessionLoopEvent::TurnEnded(turn_end)
         })?;
@@ -292,7 +304,7 @@ impl<H: SessionHost> SessionLoops<H> {
             CheckProgress::Complete(evidence) => SessionLoopEvent::Verified(evidence),
             CheckProgress::OutOfTime { done, total } => SessionLoopEvent::StillChecking { done, total },
         };
-        Ok(apply_event(&self.store, key, &entry.id, |_| event)?.decision)
+        Ok(apply_event(&self.store, key, entry, |_| event)?.decision)
     }
 
     /// Ends the loops of deleted sessions. If the lookup of a session fails, its loop stays.

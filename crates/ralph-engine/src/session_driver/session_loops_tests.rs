@@ -219,7 +219,8 @@ fn the_loop_continues_for_several_iterations_until_the_agent_outputs_the_promise
     }
     assert_eq!((scene.host.injected.borrow().len(), loop_outcome(&scene)), (2, Some(Outcome::Completed)));
     let last = scene.host.toasts.borrow().last().unwrap().message.clone();
-    assert_eq!(last, "Task completed after 3 iteration(s)");
+    let unverified = "nothing was verified, only the agent's word supports it";
+    assert_eq!(last, format!("Task completed after 3 iteration(s): {unverified}"));
 }
 
 // spec: H4

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
 
 use super::loop_store::sleep_blocking;
 use ralph_agents::hooks::{HookProtocol, TranscriptLine};
@@ -31,19 +32,74 @@ pub enum LastMessage {
     NoConversation,
 }
 
-/// Returns the agent's last message. If the turn seems to be incomplete, waits for it up to the time limit.
-pub fn read_last_message(path: &Path, host: &dyn HookProtocol, time_limit: Duration) -> io::Result<LastMessage> {
-    let until = Instant::now() + time_limit;
-    loop {
-        // The time is checked before the scan, so that a message which was written in time is found even if the scan is
-        // slow.
-        let is_last_scan = Instant::now() >= until;
-        let scanned = scan_tail(path, host);
-        let is_complete = matches!(&scanned, Ok((LastMessage::Text(_), TranscriptEnd::AgentText)));
-        if is_complete || is_last_scan {
-            return scanned.map(|(message, _)| message);
+/// How much of a transcript existed at the last stop. Everything in it belongs to earlier turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptPosition {
+    pub path: PathBuf,
+    pub length: u64,
+}
+
+impl TranscriptPosition {
+    /// Returns the current end of a transcript.
+    #[must_use]
+    pub fn at_end_of(path: &Path) -> Option<Self> {
+        let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some(Self { path: path.to_path_buf(), length: metadata.len() })
+    }
+}
+
+/// A transcript, and the part of it that belongs to the current turn.
+pub struct TranscriptReader<'a> {
+    pub path: &'a Path,
+    pub host: &'a dyn HookProtocol,
+    /// The end of the transcript at the last stop, if it is known.
+    pub last_stop: Option<&'a TranscriptPosition>,
+}
+
+impl TranscriptReader<'_> {
+    /// Returns where the current turn begins at the earliest. A transcript that became shorter was written anew.
+    fn turn_start(&self, length: u64) -> u64 {
+        let last_stop = self.last_stop.filter(|position| position.path == self.path && position.length <= length);
+        last_stop.map_or(0, |position| position.length)
+    }
+
+    /// Returns the agent's last message of the current turn. If the turn seems to be incomplete, waits for it up to the
+    /// time limit.
+    pub fn read_last_message(&self, time_limit: Duration) -> io::Result<LastMessage> {
+        let until = Instant::now() + time_limit;
+        loop {
+            // The time is checked before the scan, so that a message which was written in time is found even if the scan is
+            // slow.
+            let is_last_scan = Instant::now() >= until;
+            let scanned = self.scan_tail();
+            let is_complete = matches!(&scanned, Ok((LastMessage::Text(_), TranscriptEnd::AgentText)));
+            if is_complete || is_last_scan {
+                return scanned.map(|(message, _)| message);
+            }
+            sleep_blocking(TRANSCRIPT_POLL_INTERVAL);
         }
-        sleep_blocking(TRANSCRIPT_POLL_INTERVAL);
+    }
+
+    fn scan_tail(&self) -> io::Result<(LastMessage, TranscriptEnd)> {
+        let file = open_transcript(self.path)?;
+        let length = file.metadata()?.len();
+        let turn_start = self.turn_start(length);
+        let mut window = FIRST_WINDOW_BYTES;
+        loop {
+            let start = length.saturating_sub(window).max(turn_start);
+            let found = find_in_lines(&read_range(&file, start, length)?, start > turn_start, self.host);
+            match found {
+                Some(found) => return Ok(found),
+                // Nothing was written since the last stop.
+                None if start == turn_start && turn_start > 0 => {
+                    return Ok((LastMessage::Silent, TranscriptEnd::Other));
+                }
+                None if start == turn_start || window >= MAX_WINDOW_BYTES => {
+                    return Ok((LastMessage::NoConversation, TranscriptEnd::Other));
+                }
+                None => window = (window * 4).min(MAX_WINDOW_BYTES),
+            }
+        }
     }
 }
 
@@ -65,23 +121,6 @@ enum TranscriptEnd {
     AgentText,
     /// A turn does not end with such a record: the rest is not written yet, or never was.
     Other,
-}
-
-fn scan_tail(path: &Path, host: &dyn HookProtocol) -> io::Result<(LastMessage, TranscriptEnd)> {
-    let file = open_transcript(path)?;
-    let length = file.metadata()?.len();
-    let mut window = FIRST_WINDOW_BYTES;
-    loop {
-        let start = length.saturating_sub(window);
-        let found = find_in_lines(&read_range(&file, start, length)?, start > 0, host);
-        match found {
-            Some(found) => return Ok(found),
-            None if start == 0 || window >= MAX_WINDOW_BYTES => {
-                return Ok((LastMessage::NoConversation, TranscriptEnd::Other));
-            }
-            None => window = (window * 4).min(MAX_WINDOW_BYTES),
-        }
-    }
 }
 
 /// Opens a transcript. Other kinds of files are refused; opening a pipe must not block.
@@ -161,13 +200,13 @@ fn last_message_found(
 mod tests {
     use std::ffi::OsString;
     use std::io::Write;
-    use std::path::PathBuf;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
     use crate::session_driver::{HookEvent, HookOutput, HookPayload, HookReply, HostCapabilities, find_hook_protocol};
 
     const PROMPT_LINE: &str = r#"{"type":"user","message":{"role":"user","content":"Do it."}}"#;
+    const WORKING_LINE: &str = r#"{"type":"assistant","message":{"id":"w","role":"assistant","content":"Working."}}"#;
     const CLAIM_LINE: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":"DONE"}}"#;
 
     /// A Claude session whose last message is written while a certain line is parsed.
@@ -195,7 +234,11 @@ mod tests {
         }
 
         fn last_message(&self, time_limit: Duration) -> LastMessage {
-            read_last_message(&self.path, self, time_limit).unwrap()
+            self.last_message_since(None, time_limit)
+        }
+
+        fn last_message_since(&self, last_stop: Option<&TranscriptPosition>, time_limit: Duration) -> LastMessage {
+            TranscriptReader { path: &self.path, host: self, last_stop }.read_last_message(time_limit).unwrap()
         }
     }
 
@@ -257,6 +300,38 @@ mod tests {
         let time_limit = Duration::from_secs(1);
         let late = LateTranscript { write_delay: time_limit, ..LateTranscript::new(1, temp.path()) };
         assert_eq!(late.last_message(time_limit), LastMessage::Text("DONE".to_owned()));
+    }
+
+    // spec: H1, H9
+    // finding: N67
+    #[test]
+    fn words_from_before_the_last_stop_are_not_those_of_the_current_turn() {
+        let temp = tempfile::tempdir().unwrap();
+        let late = LateTranscript::new(u64::MAX, temp.path());
+        late.append_claim();
+        let last_stop = TranscriptPosition::at_end_of(&late.path);
+        assert_eq!(late.last_message_since(last_stop.as_ref(), Duration::ZERO), LastMessage::Silent);
+        late.append_claim();
+        let claim = LastMessage::Text("DONE".to_owned());
+        assert_eq!(late.last_message_since(last_stop.as_ref(), Duration::ZERO), claim, "the same words again");
+        let elsewhere = last_stop.map(|position| TranscriptPosition { path: "/other".into(), ..position });
+        assert_eq!(late.last_message_since(elsewhere.as_ref(), Duration::ZERO), claim, "another transcript");
+        let longer = Some(TranscriptPosition { path: late.path.clone(), length: 1 << 30 });
+        assert_eq!(late.last_message_since(longer.as_ref(), Duration::ZERO), claim, "written anew");
+    }
+
+    // spec: H9
+    // finding: N67
+    #[test]
+    fn the_words_of_a_fast_turn_are_awaited_if_the_transcript_still_ends_with_an_earlier_turn() {
+        let temp = tempfile::tempdir().unwrap();
+        let late = LateTranscript::new(u64::MAX, temp.path());
+        writeln!(File::options().append(true).open(&late.path).unwrap(), "{WORKING_LINE}").unwrap();
+        let last_stop = TranscriptPosition::at_end_of(&late.path);
+        writeln!(File::options().append(true).open(&late.path).unwrap(), "{PROMPT_LINE}").unwrap();
+        late.lines_before_write.store(3, Ordering::Relaxed);
+        let found = late.last_message_since(last_stop.as_ref(), Duration::from_secs(3_600));
+        assert_eq!(found, LastMessage::Text("DONE".to_owned()));
     }
 
     // spec: H1, H9

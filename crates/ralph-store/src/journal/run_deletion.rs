@@ -12,12 +12,15 @@ pub struct RunActivity {
     /// The owner, as JSON, if the status is `running`. The owner may be dead.
     pub owner_json: Option<String>,
     pub last_active_at: UnixMillis,
+    /// Whether it is the active loop of an agent session, which no process drives between two events.
+    pub is_open_session: bool,
 }
 
 impl Store {
     /// Returns all runs, newest first.
     pub async fn list_run_activity(&self) -> Result<Vec<RunActivity>, StoreError> {
         let sql = "SELECT id, CASE WHEN status = 'running' THEN owner END AS driver,
+                kind = 'session' AND status = 'running' AS open_session,
                 COALESCE(ended_at, (SELECT MAX(at) FROM events WHERE run = runs.id), started_at) AS last
              FROM runs ORDER BY started_at DESC, id DESC";
         let read = |row: &DatabaseRow| {
@@ -25,6 +28,7 @@ impl Store {
                 id: row.get("id")?,
                 owner_json: row.get("driver")?,
                 last_active_at: UnixMillis(row.get("last")?),
+                is_open_session: row.get::<i64>("open_session")? != 0,
             })
         };
         self.rows(sql!(sql), read).await

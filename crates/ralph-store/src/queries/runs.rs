@@ -127,6 +127,12 @@ impl Store {
         Ok(self.rows(statement, read).await?.pop().unwrap_or_default())
     }
 
+    /// Returns how many facts of a run are stored; `None` if there is no such run.
+    pub async fn stored_fact_count(&self, run: &str) -> Result<Option<i64>, StoreError> {
+        let statement = sql!("SELECT COALESCE(facts, 0) AS facts FROM runs WHERE id = $1", SqlValue::verbatim(run));
+        self.row(statement, |row| row.get("facts")).await
+    }
+
     /// Returns how many facts a run has.
     pub(crate) async fn count_facts(&self, run: &str, latest: &LatestLoop) -> Result<i64, StoreError> {
         if let Some(facts) = latest.fact_count {

@@ -27,7 +27,7 @@ pub struct EventsArgs {
 pub fn run(args: &EventsArgs) -> Result<u8, CommandError> {
     let until = if args.follow { FollowUntil::RunEnd } else { FollowUntil::Now };
     block_on(async {
-        let run = FollowedRun::find_newest(Project::find_here()?, args.run.as_deref()).await?;
+        let run = FollowedRun::find_newest(Project::find_here_or_outside()?, args.run.as_deref()).await?;
         let id = &run.row().id;
         let show = |rows: &[_], _| {
             rows.iter().for_each(|row| out::print_line(&event_json_line(id, row)));

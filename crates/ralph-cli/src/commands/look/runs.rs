@@ -21,7 +21,7 @@ pub struct RunsArgs {
 
 pub fn run(args: &RunsArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let runs = list_runs(&Project::find_here()?, args.limit).await?;
+        let runs = list_runs(&Project::find_here_or_outside()?, args.limit).await?;
         if args.json {
             let rows: Vec<_> = runs.iter().map(view::run_json).collect();
             out::print_line(&serde_json::Value::from(rows).to_string());

@@ -17,7 +17,7 @@ pub struct ShowArgs {
 }
 
 pub fn run(args: &ShowArgs) -> Result<u8, CommandError> {
-    let view = block_on(async { Ok(load_run_view(&Project::find_here()?, args.run.as_deref()).await?) })?;
+    let view = block_on(async { Ok(load_run_view(&Project::find_here_or_outside()?, args.run.as_deref()).await?) })?;
     if args.json {
         out::print_line(&view.to_json().to_string());
     } else {

@@ -29,7 +29,7 @@ pub struct StatusArgs {
 
 pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let project = Project::find_here()?;
+        let project = Project::find_here_or_outside()?;
         if args.watch {
             return status_watch::watch_status(&project, args.json).await;
         }

@@ -105,7 +105,11 @@ fn a_false_claim_ends_no_session_and_the_work_is_verified() {
             ("info", 3000),
         ),
         toast("Ralph Loop", "Iteration 2/4", ("info", 2000)),
-        toast("Ralph Loop Complete!", "Task completed after 2 iteration(s)", ("success", 5000)),
+        toast(
+            "Ralph Loop Complete!",
+            "Task completed after 2 iteration(s): 1 check passed (checked: no check was run before the work)",
+            ("success", 5000),
+        ),
     ];
     assert_eq!(shown(&toasts), expected);
     drop(server);

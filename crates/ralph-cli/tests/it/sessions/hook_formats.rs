@@ -39,7 +39,8 @@ fn codex_is_continued_by_a_block_and_its_rollout_is_read_if_the_event_has_no_mes
     let mut unsaid = event.clone();
     unsaid["last_assistant_message"] = Value::Null;
     let answer = hook(&project, "codex", &unsaid);
-    assert_eq!(answer, json!({"systemMessage": "Ralph Loop Complete! Task completed after 2 iteration(s)"}));
+    let notice = "Ralph Loop Complete! Task completed after 2 iteration(s): nothing was verified, only the agent's word supports it";
+    assert_eq!(answer, json!({ "systemMessage": notice }));
 }
 
 // spec: H5, H6

@@ -37,7 +37,8 @@ fn reason(answer: &Value) -> &str {
     answer["reason"].as_str().unwrap()
 }
 
-// spec: H1, H3, H5, H6, H7
+// spec: H1, H3, H5, H6, H7, V16
+// finding: N34, N74
 #[test]
 fn a_session_that_claims_too_early_continues_until_the_check_passes() {
     let project = Project::new();
@@ -53,7 +54,9 @@ fn a_session_that_claims_too_early_continues_until_the_check_passes() {
     assert!(reason(&answer).contains(rejected), "{answer}");
     project.write("done.txt", "");
     let answer = hook(&project, "claude", &stop("s1", "Done. <promise>DONE</promise>"));
-    assert_eq!(answer, json!({ "systemMessage": "Ralph Loop Complete! Task completed after 3 iteration(s)" }));
+    let verified = "1 check passed (checked: no check was run before the work)";
+    let notice = format!("Ralph Loop Complete! Task completed after 3 iteration(s): {verified}");
+    assert_eq!(answer, json!({ "systemMessage": notice }));
     let told = status(&project, "s1");
     assert_eq!(
         (&told["active"], &told["outcome"], &told["reason"]),
@@ -224,7 +227,8 @@ fn in_a_clean_room_only_committed_files_count_in_a_session_too() {
     let answer = claim();
     assert!(reason(&answer).contains("done.txt"), "what is not committed is named: {answer}");
     project.commit();
-    assert_eq!(claim()["systemMessage"], "Ralph Loop Complete! Task completed after 2 iteration(s)");
+    let notice = claim()["systemMessage"].as_str().unwrap().to_owned();
+    assert!(notice.starts_with("Ralph Loop Complete! Task completed after 2 iteration(s): 1 check passed"), "{notice}");
     assert!(project.root().join("built.txt").exists());
 }
 

@@ -7,3 +7,5 @@ mod hook_input;
 pub(crate) mod hooks;
 pub(crate) mod install;
 mod opencode_plugin;
+mod recorded_loops;
+mod stale_transcripts;

@@ -98,9 +98,9 @@ fn a_stage_prints_its_shared_budgets_and_an_unknown_cost_stops_it_when_required(
     let silent = "text still at it\n";
     let project = project("limits: { task: { max_cost_usd: 5 }, spec: { max_tokens: 2M } }", silent);
     let stage = ["task", "run", "T-1", "--agent", "mine", "--max-iterations", "1"];
-    let told = project.ralph(stage).args(["--output-format", "text"]).output().expect(3).stderr;
-    assert!(told.contains("budget    $5.00 for task T-1\n"), "{told}");
-    assert!(told.contains("budget    2000000 tokens for spec auth\n"), "{told}");
+    let printed = project.ralph(stage).args(["--output-format", "text"]).output().expect(3).stderr;
+    assert!(printed.contains("budget    $5.00 for task T-1\n"), "{printed}");
+    assert!(printed.contains("budget    2000000 tokens for spec auth\n"), "{printed}");
     let known = coder(&project, "T-1", "9").env("RALPH_LIMITS_REQUIRE_KNOWN_COST", "true");
     let (reason, iterations) = end(known);
     assert_eq!(iterations, 0);

@@ -40,7 +40,8 @@ pub use agent_judge::AgentJudge;
 pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
 pub use claim_requirements::{
-    ClaimRequirements, VerificationPreparation, append_allowed_changes, run_worktree_setup, verify_checkout,
+    ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, run_worktree_setup,
+    verify_checkout,
 };
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;

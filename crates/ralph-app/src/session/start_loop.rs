@@ -4,12 +4,11 @@ use std::path::Path;
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
 use ralph_core::policy::{Policy, ProofRequirement};
-use ralph_core::seal::SealingResult;
 use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, StartedSessionLoop, start_session_loop};
 use ralph_engine::project::Project;
 use ralph_engine::session_driver::{
-    LoopFile, LoopRecord, LoopRecordError, LoopStore, SessionKey, build_sealer, create_record_folder, current_moment,
-    expire_orphans, host_display_name, record_new_loop, worktree_state,
+    LoopFile, LoopRecord, LoopRecordError, LoopStore, SessionKey, create_record_folder, current_moment, expire_orphans,
+    host_display_name, record_new_loop, seal_loop_files, worktree_state,
 };
 
 use super::cancel_loop::cancel_loop_in;
@@ -89,11 +88,7 @@ fn build_loop_file(request: StartLoopRequest<'_>, loop_store: &LoopStore) -> App
     let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
     ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
-    let sealing = (!criteria.is_empty()).then(|| {
-        let sealed = build_sealer(&root, &acceptance, &criteria);
-        let sealed = sealed.and_then(|sealer| sealer.seal().map_err(|error| error.to_string()));
-        sealed.map_or_else(|why| SealingResult::Impossible { why }, |seal| SealingResult::Done { seal: Box::new(seal) })
-    });
+    let sealing = (!criteria.is_empty()).then(|| seal_loop_files(&root, &acceptance, &criteria));
     let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     let policy = settings.run_policy(settings.session.max_iterations.value, proof);
     let plan = SessionLoopPlan {

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
+use ralph_core::protected::TestProtection;
 use ralph_core::role_duty::RoleDuty;
+use ralph_core::seal::SealingResult;
 use tokio::sync::mpsc;
 
 use super::check_cache_file;
@@ -17,8 +19,8 @@ use super::loop_store::{LoopStore, SessionKey};
 use crate::git;
 use crate::project::Project;
 use crate::verify::{
-    self, AcceptancePolicy, CheckContext, CheckEnvironment, ClaimRequirements, FileSealer, SealMonitor, SubmittedClaim,
-    VerificationControl,
+    self, AcceptancePolicy, CheckContext, CheckEnvironment, ClaimProtection, ClaimRequirements, FileSealer,
+    SealMonitor, SubmittedClaim, VerificationControl,
 };
 use ralph_process::{JobCommand, Keeper, LogBudget};
 use ralph_util::memory_size::MemorySize;
@@ -56,6 +58,21 @@ pub fn build_sealer(root: &Path, acceptance: &AcceptancePolicy, criteria: &[Crit
     FileSealer::new(&project, acceptance, criteria, &environment).map_err(|error| error.to_string())
 }
 
+/// Seals the files of a loop, and records the protected tests as they are now.
+#[must_use]
+pub fn seal_loop_files(root: &Path, acceptance: &AcceptancePolicy, criteria: &[Criterion]) -> SealingResult {
+    let sealer = build_sealer(root, acceptance, criteria);
+    match sealer.and_then(|sealer| sealer.seal().map_err(|error| error.to_string())) {
+        Err(why) => SealingResult::Impossible { why },
+        Ok(mut seal) => {
+            let is_protected = acceptance.tests != TestProtection::Off;
+            let snapshot = is_protected.then(|| git::take_snapshot(root).ok()).flatten();
+            seal.protected = snapshot.map(|snapshot| verify::read_protected_base(root, snapshot.tree));
+            SealingResult::Done { seal: Box::new(seal) }
+        }
+    }
+}
+
 fn check_environment(root: &Path, run_id: String) -> CheckEnvironment {
     CheckEnvironment { root: root.to_path_buf(), env: child_environment(), run_id }
 }
@@ -84,7 +101,11 @@ impl LoopCheckRun<'_> {
             Err(reason) => CheckProgress::Complete(could_not_evaluate(reason)),
             Ok(context) => match self.loop_file.acceptance.isolation {
                 CheckIsolation::Workspace => {
-                    self.run_one_by_one(&sealed_claim.monitor_seal(context, &mut control).await).await
+                    let seal = state.seal.as_ref();
+                    let protection =
+                        ClaimProtection::compare(&self.loop_file.acceptance, seal, &context, &mut control).await;
+                    let checked = self.run_one_by_one(&sealed_claim.monitor_seal(context, &mut control).await).await;
+                    self.verify_protected_tests(protection, checked).await
                 }
                 CheckIsolation::Clean => {
                     let work = sealed_claim.verify_claim(context, None, &mut control);
@@ -153,6 +174,15 @@ impl LoopCheckRun<'_> {
 
     fn file_stamps(&self) -> Option<String> {
         hash_file_stamps(&self.loop_file.root, self.deadline)
+    }
+
+    /// Runs the checks again with the protected tests as they were at the start of the loop, if they have changed.
+    async fn verify_protected_tests(&self, protection: ClaimProtection, checked: CheckProgress) -> CheckProgress {
+        let CheckProgress::Complete(evidence) = checked else { return checked };
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let mut control = VerificationControl::new(receiver);
+        let work = protection.append_evidence(&self.loop_file.loop_state.criteria, evidence, &mut control);
+        CheckProgress::Complete(self.run_within_deadline(work, commands).await.unwrap_or_else(could_not_evaluate))
     }
 
     fn cache_path(&self) -> PathBuf {

@@ -23,7 +23,7 @@ pub use apply_event::{AppliedEvent, apply_event, expire_orphans};
 pub use hook_input::{HookInput, read_hook_input};
 pub use hook_log::HookLog;
 pub use hook_response::{HookCall, HookError, HookResponse, worktree_state};
-pub use loop_checks::build_sealer;
+pub use loop_checks::seal_loop_files;
 pub use loop_file::{LoopFile, LoopFileError};
 pub use loop_folder::find_loop_folder;
 pub use loop_record::LoopRecord;

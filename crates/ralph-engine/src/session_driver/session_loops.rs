@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use ralph_core::claim::{ClaimRules, Promise, PromiseError};
 use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::Policy;
-use ralph_core::seal::SealingResult;
 use ralph_core::session_loop::{
     SessionAction, SessionDecision, SessionLoopEvent, SessionLoopPlan, SessionNotice, StartedSessionLoop, TurnEnd,
     start_session_loop,
 };
 
 use super::apply_event::apply_event;
-use super::loop_checks::{CheckProgress, LoopCheckRun, build_sealer};
+use super::loop_checks::{CheckProgress, LoopCheckRun, seal_loop_files};
 use super::loop_file::LoopFile;
 use super::loop_record::LoopRecord;
 use super::loop_recorder::{LoopRecordError, create_record_folder, record_new_loop};
@@ -177,16 +176,7 @@ impl<H: SessionHost> SessionLoops<H> {
         if !criteria.is_empty() && self.keeper.is_none() {
             return Err(SessionLoopError::Start("checks need a keeper".to_owned()));
         }
-        let seal = || {
-            let sealer = build_sealer(&options.root, &Default::default(), &criteria)?;
-            sealer.seal().map_err(|error| error.to_string())
-        };
-        let sealing = (!criteria.is_empty()).then(|| {
-            seal().map_or_else(
-                |why| SealingResult::Impossible { why },
-                |seal| SealingResult::Done { seal: Box::new(seal) },
-            )
-        });
+        let sealing = (!criteria.is_empty()).then(|| seal_loop_files(&options.root, &Default::default(), &criteria));
         let policy = Policy::new(options.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS));
         let rules = ClaimRules::new(promise);
         let agent = self.host.name().to_owned();

@@ -314,10 +314,12 @@ mod tests {
         late.append_claim();
         let claim = LastMessage::Text("DONE".to_owned());
         assert_eq!(late.last_message_since(last_stop.as_ref(), Duration::ZERO), claim, "the same words again");
+        // Records of the same message are joined.
+        let both = LastMessage::Text("DONEDONE".to_owned());
         let elsewhere = last_stop.map(|position| TranscriptPosition { path: "/other".into(), ..position });
-        assert_eq!(late.last_message_since(elsewhere.as_ref(), Duration::ZERO), claim, "another transcript");
+        assert_eq!(late.last_message_since(elsewhere.as_ref(), Duration::ZERO), both, "another transcript");
         let longer = Some(TranscriptPosition { path: late.path.clone(), length: 1 << 30 });
-        assert_eq!(late.last_message_since(longer.as_ref(), Duration::ZERO), claim, "written anew");
+        assert_eq!(late.last_message_since(longer.as_ref(), Duration::ZERO), both, "written anew");
     }
 
     // spec: H9

@@ -240,6 +240,38 @@ async fn watch_protected_files(
     (CheckContext { seal_monitor, ..context }, watch)
 }
 
+/// The protected tests of a claim whose checks run one by one. They are compared before the first check.
+pub struct ClaimProtection {
+    tests: Option<ProtectedTests>,
+    second: CheckContext,
+}
+
+impl ClaimProtection {
+    pub async fn compare(
+        acceptance: &AcceptancePolicy,
+        seal: Option<&Seal>,
+        context: &CheckContext,
+        control: &mut VerificationControl,
+    ) -> Self {
+        let base = seal.and_then(|seal| protected_base(None, seal));
+        let tests = ProtectedTests::compare(acceptance, base, &context.environment.root, control).await;
+        Self { tests, second: second_run_context(context) }
+    }
+
+    /// Adds the evidence about protected tests to that of a claim which the checks accepted.
+    pub async fn append_evidence(
+        self,
+        criteria: &[Criterion],
+        evidence: Evidence,
+        control: &mut VerificationControl,
+    ) -> Evidence {
+        match self.tests {
+            Some(tests) => tests.append_evidence(self.second, criteria, evidence, control).await,
+            None => evidence,
+        }
+    }
+}
+
 /// Returns the protected files before the work: a task has worked since the commit from which its work tree started, or
 /// which a person accepted.
 fn protected_base(task_base: Option<String>, seal: &Seal) -> Option<ProtectedBase> {

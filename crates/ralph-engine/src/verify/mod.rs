@@ -42,7 +42,9 @@ pub use agent_judge::AgentJudge;
 pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
 pub use checkout_setup::run_worktree_setup;
-pub use claim_requirements::{ClaimRequirements, VerificationPreparation, append_allowed_changes, verify_checkout};
+pub use claim_requirements::{
+    ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, verify_checkout,
+};
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;
 pub use file_sealer::{FileSealer, SealError};

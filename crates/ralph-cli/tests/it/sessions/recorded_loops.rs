@@ -40,6 +40,24 @@ fn the_loop_of_a_session_is_a_run_that_runs_show_and_status_know() {
     assert!(events.contains("run.started") && events.contains("run.finished"), "{events}");
 }
 
+// spec: V15, H6
+#[test]
+fn a_session_that_changes_an_existing_test_is_checked_with_the_test_as_it_was_at_the_start() {
+    let project = Project::new();
+    fs::create_dir(project.root().join("tests")).unwrap();
+    project.write("value.txt", "wrong");
+    project.write("tests/test_value.sh", "grep -q right value.txt");
+    project.commit();
+    start(&project, "s", &["--check", "for t in tests/test_*.sh; do sh \"$t\" || exit 1; done"]).output().expect(0);
+    project.write("tests/test_value.sh", "true");
+    let answer = hook(&project, "claude", &stop("s", "<promise>DONE</promise>"));
+    assert!(answer["reason"].as_str().unwrap().contains("tests/test_value.sh"), "{answer}");
+    project.write("tests/test_value.sh", "grep -q right value.txt");
+    project.write("value.txt", "right");
+    let answer = hook(&project, "claude", &stop("s", "<promise>DONE</promise>"));
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
+}
+
 // spec: D1, H4
 // finding: N34
 #[test]

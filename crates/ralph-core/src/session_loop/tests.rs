@@ -444,7 +444,10 @@ fn with_a_nonce_only_the_promise_of_this_iteration_is_a_claim() {
 fn a_notice_in_one_line_is_title_and_message() {
     assert_eq!(SessionNotice::iteration_started(2, 5).to_line(), "Ralph Loop: Iteration 2/5");
     let (_, answer) = after_message(started_loop(5), "<promise>DONE</promise>");
-    assert_eq!(answer.notices[0].to_line(), "Ralph Loop Complete! Task completed after 1 iteration(s)");
+    assert_eq!(
+        answer.notices[0].to_line(),
+        "Ralph Loop Complete! Task completed after 1 iteration(s): nothing was verified, only the agent's word supports it"
+    );
 }
 
 // spec: H4, D1

@@ -38,8 +38,8 @@ pub struct AttemptReport {
     pub stderr_tail: String,
     pub leftovers: LeftoverProcesses,
     /// Whether files or the commit changed during the attempt; `None` if no snapshot was taken.
-    #[serde(default)]
-    pub has_moved: Option<bool>,
+    #[serde(default, rename = "has_moved")]
+    pub has_changed_files: Option<bool>,
 }
 
 /// Whether a session can be resumed.
@@ -66,17 +66,20 @@ pub enum AttemptEnding {
     },
     NotStarted {
         why: String,
-        hope: RetryAdvice,
+        #[serde(rename = "hope")]
+        retry: RetryAdvice,
     },
     /// The supervisor process was killed; the descendants of the agent were killed too.
-    Unwatched,
+    #[serde(rename = "unwatched")]
+    SupervisorKilled,
     /// The agent and its descendants used more memory than allowed, so all of them were killed.
     OverMemory {
         used_mb: u64,
         limit_mb: u64,
     },
     /// The exit was not observed: ralph, or its supervising part, ended first.
-    Unseen,
+    #[serde(rename = "unseen")]
+    ExitNotObserved,
 }
 
 /// Whether a retry can help.
@@ -275,7 +278,7 @@ impl AttemptReport {
     /// Returns whether the agent ended soon and before it did any work.
     #[must_use]
     pub fn has_ended_at_startup(&self) -> bool {
-        let has_worked = self.has_moved == Some(true)
+        let has_worked = self.has_changed_files == Some(true)
             || !self.reading.final_text.trim().is_empty()
             || self.spend.output_tokens.is_some_and(|tokens| tokens > 0);
         self.lived_ms < STARTUP_PERIOD_MS && !has_worked
@@ -288,9 +291,13 @@ impl AttemptReport {
             AttemptEnding::Exited { code: 0 } => None,
             AttemptEnding::Exited { code } => Some(describe_exit_failure(*code)),
             AttemptEnding::Signalled { signal } => Some((describe_signal_death(*signal), RetryAdvice::Retry)),
-            AttemptEnding::Unwatched => Some(("the agent's supervisor was killed".to_string(), RetryAdvice::Retry)),
-            AttemptEnding::Unseen => Some(("the exit of the agent was not observed".to_string(), RetryAdvice::Retry)),
-            AttemptEnding::NotStarted { why: reason, hope: retry } => {
+            AttemptEnding::SupervisorKilled => {
+                Some(("the agent's supervisor was killed".to_string(), RetryAdvice::Retry))
+            }
+            AttemptEnding::ExitNotObserved => {
+                Some(("the exit of the agent was not observed".to_string(), RetryAdvice::Retry))
+            }
+            AttemptEnding::NotStarted { why: reason, retry } => {
                 return AttemptAssessment::Failed { reason: reason.clone(), retry: *retry };
             }
             // ralph killed the agent, so an error that the agent reported before is not the reason.

@@ -154,7 +154,9 @@ mod tests {
     fn a_cancel_overrides_everything_and_a_signal_overrides_a_pause() {
         let int = StopRequest::Signal(StopSignal::Int);
         let all = [StopRequest::Cancel, StopRequest::Pause, StopRequest::PauseTakenBack, int];
-        assert!(all.iter().all(|halt| halt.after_command(&ControlCommand::Cancel) == StopRequest::Cancel));
+        assert!(
+            all.iter().all(|stop_request| stop_request.after_command(&ControlCommand::Cancel) == StopRequest::Cancel)
+        );
         for command in [PAUSE_NOW, ControlCommand::Resume, ControlCommand::Guide { words: "x".to_string() }] {
             assert_eq!(
                 (StopRequest::Cancel.after_command(&command), int.after_command(&command)),
@@ -181,14 +183,14 @@ mod tests {
     #[test]
     fn a_stop_request_in_the_old_format_is_read() {
         assert_eq!(serde_json::from_str::<StopRequest>("\"term\"").unwrap(), StopRequest::Signal(StopSignal::Term));
-        for halt in [
+        for stop_request in [
             StopRequest::Cancel,
             StopRequest::Pause,
             StopRequest::PauseTakenBack,
             StopRequest::Signal(StopSignal::Hangup),
         ] {
-            let stored = serde_json::to_string(&halt).unwrap();
-            assert_eq!(serde_json::from_str::<StopRequest>(&stored).unwrap(), halt);
+            let stored = serde_json::to_string(&stop_request).unwrap();
+            assert_eq!(serde_json::from_str::<StopRequest>(&stored).unwrap(), stop_request);
         }
     }
 }

@@ -131,7 +131,7 @@ pub enum RunControl {
     /// A signal asked the run to stop.
     Interrupted { signal: StopSignal },
     /// Another process sent a command.
-    Ordered { order: ControlCommand },
+    CommandReceived { command: ControlCommand },
     /// The work tree or the state is unusable.
     Broken { what: String },
 }
@@ -181,8 +181,8 @@ impl EventKind {
     }
 
     #[must_use]
-    pub fn ordered(order: ControlCommand) -> Self {
-        Self::Control(RunControl::Ordered { order })
+    pub fn command_received(command: ControlCommand) -> Self {
+        Self::Control(RunControl::CommandReceived { command })
     }
 
     #[must_use]

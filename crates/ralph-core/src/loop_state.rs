@@ -22,7 +22,8 @@ use crate::stall::StallCounter;
 pub struct LoopState {
     pub policy: Policy,
     /// Consecutive verdicts that could not be evaluated.
-    pub blind_verdicts: u32,
+    #[serde(default, rename = "blind_verdicts")]
+    pub unevaluated_verdicts: u32,
     /// Claims that were rejected because of changed protected tests.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub protected_rejections: u32,
@@ -68,7 +69,8 @@ pub enum LoopPhase {
     PreparingStopped {
         round: u32,
         #[serde(alias = "signal")]
-        halt: StopRequest,
+        #[serde(rename = "halt")]
+        stop_request: StopRequest,
     },
     /// The agent is running.
     Working {
@@ -165,7 +167,8 @@ pub struct IterationState {
     pub guidance: Vec<String>,
     /// Whether the iteration changed anything, or may have changed something.
     #[serde(default)]
-    pub has_moved: bool,
+    #[serde(rename = "has_moved")]
+    pub has_changed_files: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,7 +179,8 @@ pub enum StopTarget {
     },
     Checks {
         #[serde(alias = "signal")]
-        halt: StopRequest,
+        #[serde(rename = "halt")]
+        stop_request: StopRequest,
     },
 }
 
@@ -196,7 +200,8 @@ pub enum StopReason {
     #[serde(alias = "signal")]
     Asked {
         #[serde(alias = "signal")]
-        halt: StopRequest,
+        #[serde(rename = "halt")]
+        stop_request: StopRequest,
     },
     /// A budget (cost, tokens or time) is exhausted.
     OverBudget {
@@ -216,7 +221,7 @@ impl LoopState {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
-            blind_verdicts: 0,
+            unevaluated_verdicts: 0,
             protected_rejections: policy.protected_rejections,
             policy,
             spent: ModelSpend::default(),
@@ -281,7 +286,7 @@ impl LoopPhase {
     pub fn next_signal_kills(&self) -> bool {
         let Self::Stopping { stopping, .. } = self else { return false };
         match stopping {
-            StopTarget::Agent { why: StopReason::Asked { halt } } => halt.is_ending_run(),
+            StopTarget::Agent { why: StopReason::Asked { stop_request } } => stop_request.is_ending_run(),
             StopTarget::Agent { why: StopReason::Broken { .. } } => true,
             StopTarget::Agent {
                 why:
@@ -363,7 +368,7 @@ impl IterationState {
     /// Returns the iteration after an attempt. An attempt without a snapshot counts as a change.
     #[must_use]
     pub fn with_changes_of(self, report: &AttemptReport) -> Self {
-        Self { has_moved: self.has_moved || report.has_moved.unwrap_or(true), ..self }
+        Self { has_changed_files: self.has_changed_files || report.has_changed_files.unwrap_or(true), ..self }
     }
 
     /// Returns how many attempts have failed, including this one.

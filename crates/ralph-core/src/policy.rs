@@ -16,10 +16,10 @@ pub struct Policy {
     /// How often a failed attempt is retried within its iteration.
     pub max_retries: u32,
     pub timeouts: AttemptTimeouts,
-    pub proof: ProofRequirement,
+    pub proof: ClaimVerification,
     /// The proof level below which a claim does not complete the run.
     #[serde(default)]
-    pub required_proof: RequiredProof,
+    pub required_proof: MinimumProof,
     /// What a contradiction in the message of a claim means.
     #[serde(default)]
     pub contradictions: ContradictionRule,
@@ -137,7 +137,7 @@ impl Default for AttemptTimeouts {
 /// How a claim is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ProofRequirement {
+pub enum ClaimVerification {
     /// Nothing is verified: the claim completes the run, and the output says so.
     ClaimAlone,
     /// The checks decide.
@@ -147,7 +147,7 @@ pub enum ProofRequirement {
 /// The proof level that a completion needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RequiredProof {
+pub enum MinimumProof {
     /// Every accepted claim completes the run.
     #[default]
     Any,
@@ -224,8 +224,8 @@ impl Policy {
             max_iterations: max_iterations.max(1),
             max_retries: 3,
             timeouts: AttemptTimeouts::default(),
-            proof: ProofRequirement::ClaimAlone,
-            required_proof: RequiredProof::Any,
+            proof: ClaimVerification::ClaimAlone,
+            required_proof: MinimumProof::Any,
             contradictions: ContradictionRule::Reject,
             baseline: BaselineMode::Run,
             context: ContextMode::Fresh,

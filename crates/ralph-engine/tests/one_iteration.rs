@@ -17,7 +17,7 @@ use ralph_core::fact::Fact;
 use ralph_core::journal::check_facts;
 use ralph_core::loop_state::LoopState;
 use ralph_core::outcome::Outcome;
-use ralph_core::policy::{Policy, ProofRequirement};
+use ralph_core::policy::{ClaimVerification, Policy};
 use ralph_engine::project::{Project, StateLocation};
 use ralph_engine::run_driver::{
     AgentChoice, AttemptChannels, AttemptRequest, AttemptRunner, ClaimRequest, ClaimVerifier, JournalPosition,
@@ -178,7 +178,7 @@ fn plan_run(root: &Path) -> RunPlan {
         env: Vec::new(),
     };
     let rules = ClaimRules::new(Promise::parse("DONE").unwrap());
-    let policy = Policy { proof: ProofRequirement::Checks, ..Policy::new(1) };
+    let policy = Policy { proof: ClaimVerification::Checks, ..Policy::new(1) };
     let prompt = PromptSource::Text("write the result".to_owned());
     let spec = RunSpec {
         criteria: vec![ExternalCheck::from_shell_text("grep -q fixed result").into()],

@@ -22,8 +22,9 @@ impl HookProtocol for ClaudeHooks {
     }
 
     fn capabilities(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
-        let block_cap = Some(configured_block_cap(variable, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", DEFAULT_BLOCK_CAP));
-        HostCapabilities { block_cap, ..HostCapabilities::DEFAULT }
+        let continuation_cap =
+            Some(configured_block_cap(variable, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", DEFAULT_BLOCK_CAP));
+        HostCapabilities { continuation_cap, ..HostCapabilities::DEFAULT }
     }
 
     fn parse_event(&self, payload: HookPayload) -> HookEvent {

@@ -40,7 +40,7 @@ pub trait HookProtocol: Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostCapabilities {
     /// How often in a row a session can be continued; `None` means no limit.
-    pub block_cap: Option<ContinuationCap>,
+    pub continuation_cap: Option<ContinuationCap>,
     /// Where the last message is found.
     pub message_source: MessageSource,
     /// Whether the last message in the event contains all messages of the turn.
@@ -52,7 +52,7 @@ pub struct HostCapabilities {
 impl HostCapabilities {
     /// The properties of most programs.
     pub(crate) const DEFAULT: Self = Self {
-        block_cap: None,
+        continuation_cap: None,
         message_source: MessageSource::InEvent,
         is_message_cumulative: false,
         injects_prompts: false,
@@ -191,12 +191,12 @@ pub fn find_hook_protocol(name: &str) -> Option<&'static dyn HookProtocol> {
 
 /// Renders a reply in the format that most programs share. They differ in the decision that continues a session and in
 /// the name of the prompt event.
-pub(crate) fn render_common_reply(reply: &HookReply, continue_decision: &str, prompt_event: &str) -> HookOutput {
+pub(crate) fn render_common_reply(reply: &HookReply, block_decision: &str, prompt_event: &str) -> HookOutput {
     let mut object = Map::new();
     let notices = match reply {
         HookReply::Allow { notices } => notices,
         HookReply::Continue { prompt, notices } => {
-            object.insert("decision".to_owned(), continue_decision.into());
+            object.insert("decision".to_owned(), block_decision.into());
             object.insert("reason".to_owned(), prompt.as_str().into());
             notices
         }
@@ -206,7 +206,7 @@ pub(crate) fn render_common_reply(reply: &HookReply, continue_decision: &str, pr
             notices
         }
         HookReply::Answered { text, notices } => {
-            object.insert("decision".to_owned(), continue_decision.into());
+            object.insert("decision".to_owned(), block_decision.into());
             object.insert("reason".to_owned(), text.as_str().into());
             notices
         }

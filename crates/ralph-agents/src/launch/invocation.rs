@@ -34,19 +34,19 @@ pub fn is_inside_agent_session(is_set: impl Fn(&str) -> bool) -> bool {
 }
 
 /// A variable of [`SESSION_SHELL_VARIABLES`], or the one beside it that has the id of the session.
-struct SessionMark {
+struct SessionVariable {
     host: &'static str,
     variable: &'static str,
     has_session_id: bool,
 }
 
-const SESSION_MARKS: &[SessionMark] = &[
-    SessionMark { host: "claude", variable: "CLAUDE_CODE_SESSION_ID", has_session_id: true },
-    SessionMark { host: "codex", variable: "CODEX_THREAD_ID", has_session_id: true },
-    SessionMark { host: "copilot", variable: "COPILOT_AGENT_SESSION_ID", has_session_id: true },
-    SessionMark { host: "gemini", variable: "GEMINI_CLI", has_session_id: false },
-    SessionMark { host: "opencode", variable: "OPENCODE", has_session_id: false },
-    SessionMark { host: "qwen", variable: "QWEN_CODE", has_session_id: false },
+const SESSION_MARKS: &[SessionVariable] = &[
+    SessionVariable { host: "claude", variable: "CLAUDE_CODE_SESSION_ID", has_session_id: true },
+    SessionVariable { host: "codex", variable: "CODEX_THREAD_ID", has_session_id: true },
+    SessionVariable { host: "copilot", variable: "COPILOT_AGENT_SESSION_ID", has_session_id: true },
+    SessionVariable { host: "gemini", variable: "GEMINI_CLI", has_session_id: false },
+    SessionVariable { host: "opencode", variable: "OPENCODE", has_session_id: false },
+    SessionVariable { host: "qwen", variable: "QWEN_CODE", has_session_id: false },
 ];
 
 /// Returns whether a process with these variables was started by the agent of this session. A program that does not

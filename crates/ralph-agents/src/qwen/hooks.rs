@@ -25,8 +25,9 @@ impl HookProtocol for QwenHooks {
 
     fn capabilities(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
         let cap = configured_block_cap(variable, "QWEN_CODE_STOP_HOOK_BLOCK_CAP", DEFAULT_BLOCK_CAP);
-        let block_cap = Some(ContinuationCap { max_continuations: cap.max_continuations.saturating_sub(1), ..cap });
-        HostCapabilities { block_cap, is_message_cumulative: true, ..HostCapabilities::DEFAULT }
+        let continuation_cap =
+            Some(ContinuationCap { max_continuations: cap.max_continuations.saturating_sub(1), ..cap });
+        HostCapabilities { continuation_cap, is_message_cumulative: true, ..HostCapabilities::DEFAULT }
     }
 
     fn parse_event(&self, payload: HookPayload) -> HookEvent {

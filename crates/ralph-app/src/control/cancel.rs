@@ -13,7 +13,7 @@ use super::{
 };
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 
 /// Whether the caller waits until the loop has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum CancelResult {
 
 /// Cancels the loop of a task or run. Dropping the future ends the waiting, not the cancelling.
 pub async fn cancel_loop(target: &LoopTarget, mode: CancelMode, person: &dyn Interaction) -> AppResult<CancelResult> {
-    refuse_order_by_agent(&target.project, "cancel a loop of the project that it works on")?;
+    refuse_command_by_agent(&target.project, "cancel a loop of the project that it works on")?;
     let cancellation = Cancellation { target, mode, person };
     match (target.find_driven_loop().await?, target.find_worker().await?) {
         (Some(driven), _) => cancellation.stop_driven_loop(driven).await,

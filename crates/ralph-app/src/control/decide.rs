@@ -14,7 +14,7 @@ use super::{ControlAdvice, LoopTarget, LoopTargetKind};
 use crate::advice::Advice;
 use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 use crate::view::short_id;
 
 /// Longer reasons belong into a file that they name.
@@ -49,7 +49,7 @@ pub enum RejectResult {
 
 /// Accepts the claim that waits. The measured proof level stays.
 pub async fn accept_claim(request: DecisionRequest<'_>) -> AppResult<AcceptResult> {
-    refuse_order_by_agent(request.project, "accept work of the project that it works on")?;
+    refuse_command_by_agent(request.project, "accept work of the project that it works on")?;
     let target = LoopTarget::find(request.project, request.id).await?;
     let accepted = accept_target(&target, &request).await;
     target.close().await;
@@ -58,7 +58,7 @@ pub async fn accept_claim(request: DecisionRequest<'_>) -> AppResult<AcceptResul
 
 /// Rejects the claim that waits. The reason is part of the next prompt.
 pub async fn reject_claim(request: DecisionRequest<'_>) -> AppResult<RejectResult> {
-    refuse_order_by_agent(request.project, "reject work of the project that it works on")?;
+    refuse_command_by_agent(request.project, "reject work of the project that it works on")?;
     let target = LoopTarget::find(request.project, request.id).await?;
     let rejected = reject_target(&target, &request).await;
     target.close().await;

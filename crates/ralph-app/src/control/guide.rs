@@ -11,7 +11,7 @@ use super::{
     unresponsive_error,
 };
 use crate::error::{AppError, AppResult};
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 
 /// Longer guidance belongs into a file that it names.
 const MAX_GUIDANCE_BYTES: usize = 16 * 1024;
@@ -39,7 +39,7 @@ pub fn parse_guidance(bytes: Vec<u8>) -> AppResult<String> {
 
 /// Sends guidance to the loop of a task or run.
 pub async fn send_guidance(project: &Project, id: &str, guidance: String) -> AppResult<GuideResult> {
-    refuse_order_by_agent(project, "guide a loop of the project that it works on")?;
+    refuse_command_by_agent(project, "guide a loop of the project that it works on")?;
     let target = LoopTarget::find(project, id).await?;
     let sent = send_to_target(&target, guidance).await;
     target.close().await;

@@ -11,7 +11,7 @@ use super::{
     poll_with_timeout, unresponsive_error,
 };
 use crate::error::AppResult;
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PauseResult {
@@ -22,7 +22,7 @@ pub enum PauseResult {
 
 /// Pauses the loop of a task or run.
 pub async fn pause_loop(project: &Project, id: &str, timing: PauseTiming) -> AppResult<PauseResult> {
-    refuse_order_by_agent(project, "pause a loop of the project that it works on")?;
+    refuse_command_by_agent(project, "pause a loop of the project that it works on")?;
     let target = LoopTarget::find(project, id).await?;
     let paused = pause_target(&target, timing).await;
     target.close().await;

@@ -6,12 +6,12 @@ use ralph_store::TaskSettlement;
 use super::{ControlAdvice, LoopTarget, LoopTargetKind, end_orphaned_run, find_resumable_run};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 use crate::view::short_id;
 
 /// Makes the task ready again, from its first stage and with all of its attempts. Its commits stay. Returns its id.
 pub async fn retry_task(project: &Project, id: &str, person: &dyn Interaction) -> AppResult<String> {
-    refuse_order_by_agent(project, "retry a task of the project that it works on")?;
+    refuse_command_by_agent(project, "retry a task of the project that it works on")?;
     let target = LoopTarget::find(project, id).await?;
     let retried = retry_target(&target, person).await;
     target.close().await;

@@ -50,7 +50,7 @@ pub(super) async fn collect_landing_criteria(
         LandingSubject::Task(row) => context.store.runs_of_task(&row.task.id).await?,
         LandingSubject::Run(run) => vec![run.as_ref().clone()],
     };
-    let proven = collect_proven_criteria(context, runs).await?;
+    let proven = collect_completed_criteria(context, runs).await?;
     match subject {
         LandingSubject::Task(row) if proven.criteria.is_empty() => resolve_task_criteria(row, context),
         LandingSubject::Task(_) | LandingSubject::Run(_) => Ok(proven),
@@ -58,7 +58,7 @@ pub(super) async fn collect_landing_criteria(
 }
 
 /// Returns the criteria of the newest completed stage of each role. Imported runs do not count: a stranger may have written them.
-async fn collect_proven_criteria(context: &LandingContext<'_>, runs: Vec<RunRow>) -> AppResult<LandingCriteria> {
+async fn collect_completed_criteria(context: &LandingContext<'_>, runs: Vec<RunRow>) -> AppResult<LandingCriteria> {
     let mut newest: BTreeMap<String, RunRow> = BTreeMap::new();
     for run in runs {
         if run.status == "completed" && context.store.load_run(&run.id).await?.fence > 0 {

@@ -6,7 +6,7 @@ use ralph_process::Keeper;
 use super::{LandLockWaiter, LandReport, LandResult, LandingContext};
 use crate::error::AppResult;
 use crate::interaction::Interaction;
-use crate::run::{refuse_order_by_agent, refuse_recursion};
+use crate::run::{refuse_command_by_agent, refuse_recursion};
 use crate::task_files::open_task_store;
 
 /// How the landing of several tasks ended.
@@ -27,7 +27,7 @@ pub async fn land_tasks(
     mut report: impl FnMut(&LandReport),
 ) -> AppResult<LandingEnd> {
     refuse_recursion(project)?;
-    refuse_order_by_agent(project, "land work of the project that it works on")?;
+    refuse_command_by_agent(project, "land work of the project that it works on")?;
     let store = open_task_store(project).await?;
     let mut lock_waiter = LandLockWaiter::without_waiting()?;
     let context = LandingContext { store: &store, project, keeper, person };

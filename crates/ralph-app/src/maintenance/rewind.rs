@@ -13,7 +13,7 @@ use ralph_store::{Store, TaskLease, TaskListItem};
 use crate::control::{end_orphaned_run, find_resumable_run};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::run::{refuse_order_by_agent, refuse_recursion};
+use crate::run::{refuse_command_by_agent, refuse_recursion};
 use crate::task_files::open_task_store;
 use crate::tasks::TaskAdvice;
 use crate::worktrees::{WorktreeOwner, WorktreeReservation};
@@ -61,7 +61,7 @@ pub async fn rewind_worktree(
     let layout = WorktreeLayout::for_project(project)?;
     let snapshots = worktree::list_snapshots(&layout, name)?;
     refuse_recursion(project)?;
-    refuse_order_by_agent(project, "rewind a task of the project that it works on")?;
+    refuse_command_by_agent(project, "rewind a task of the project that it works on")?;
     let store = open_task_store(project).await?;
     let rewind = WorktreeRewind { project, store: &store, layout, person };
     let rewound = rewind.rewind_to(name, target, &snapshots).await;

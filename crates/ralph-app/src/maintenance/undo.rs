@@ -7,7 +7,7 @@ use ralph_store::{RunRow, Store};
 
 use super::run_worktree::{own_worktree_name, worktree_root};
 use crate::error::{AppError, AppResult};
-use crate::run::{FoundRun, find_run, refuse_order_by_agent, refuse_recursion};
+use crate::run::{FoundRun, find_run, refuse_command_by_agent, refuse_recursion};
 use crate::view::short_id;
 use crate::worktrees::{PROJECT_LOCK, WorktreeOwner, lock_project};
 
@@ -23,7 +23,7 @@ pub struct UndoReport {
 /// Restores the files that a run changed, unless one of them has changed since. Commits stay.
 pub async fn undo_run(project: &Project, part: &str) -> AppResult<UndoReport> {
     refuse_recursion(project)?;
-    refuse_order_by_agent(project, "undo a run of the project that it works on")?;
+    refuse_command_by_agent(project, "undo a run of the project that it works on")?;
     let FoundRun { store, run } = find_run(project, Some(part)).await?;
     if run.status == "running" {
         return Err(AppError::preflight(format!("run {} is still running", short_id(&run.id)))

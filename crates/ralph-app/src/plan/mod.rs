@@ -9,7 +9,7 @@ mod template_checks;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
-use ralph_core::policy::ProofRequirement;
+use ralph_core::policy::ClaimVerification;
 
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
@@ -44,7 +44,7 @@ pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResu
     let PlanRequest { settings, extra_agent_args, visibility, promise, prompt, checks, max_iterations } = request;
     // Guarded files are compared even without a check.
     let is_claim_alone = checks.is_empty() && settings.verification.guard.value.is_empty();
-    let proof = if is_claim_alone { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
+    let proof = if is_claim_alone { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
     let judge = choose_judge(settings, &project, &checks)?;
     let agent = choose_agent(settings, &project, extra_agent_args)?;
     let fallback = choose_fallbacks(settings, &project)?;

@@ -18,7 +18,7 @@ pub enum CallingAgent {
 }
 
 /// Refuses an order of an agent. `action` completes the sentence "an agent cannot …".
-pub fn refuse_order_by_agent(project: &Project, action: &str) -> AppResult<()> {
+pub fn refuse_command_by_agent(project: &Project, action: &str) -> AppResult<()> {
     let Some(agent) = find_calling_agent(project) else { return Ok(()) };
     let cause = match &agent {
         CallingAgent::OfRun(EnclosingRun::Run(run)) => format!("this is an agent of run {}", short_id(run)),

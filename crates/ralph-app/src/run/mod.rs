@@ -16,7 +16,7 @@ mod task_stage;
 mod worktree;
 
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
-pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_order_by_agent};
+pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_command_by_agent};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
 pub use follow::FollowedRun;
 pub use leftovers::kill_leftover_processes;

@@ -11,7 +11,7 @@ use ralph_util::failpoints::{self, FailPoint};
 use super::started_run::acquire_run_lease;
 use super::{
     FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_resumable_run, find_run, kill_leftover_processes,
-    refuse_order_by_agent, refuse_recursion, refuse_session_run,
+    refuse_command_by_agent, refuse_recursion, refuse_session_run,
 };
 use crate::advice::Advice;
 use crate::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
@@ -92,7 +92,7 @@ pub async fn prepare_resume(
     part: Option<&str>,
     request: &ResumeRequest<'_>,
 ) -> AppResult<PreparedResume> {
-    refuse_order_by_agent(project, "resume a loop of the project that it works on")?;
+    refuse_command_by_agent(project, "resume a loop of the project that it works on")?;
     let FoundRun { store, run: row } = find_resumable_run(project, part).await?;
     let prepared = match wake_paused_run(&store, &row, project).await? {
         Some(position) => Ok(PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { position })),

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
-use ralph_core::policy::{Policy, ProofRequirement};
+use ralph_core::policy::{ClaimVerification, Policy};
 use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, StartedSessionLoop, start_session_loop};
 use ralph_engine::project::Project;
 use ralph_engine::session_driver::{
@@ -89,7 +89,7 @@ fn build_loop_file(request: StartLoopRequest<'_>, loop_store: &LoopStore) -> App
     ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
     let sealing = (!criteria.is_empty()).then(|| seal_loop_files(&root, &acceptance, &criteria));
-    let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
+    let proof = if criteria.is_empty() { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
     let policy = settings.run_policy(settings.session.max_iterations.value, proof);
     let plan = SessionLoopPlan {
         agent: host_display_name(session.host.as_deref()).to_owned(),

@@ -8,7 +8,7 @@ use crate::advice::Advice;
 use crate::config::{ProjectCommand, Settings, SettingsPart, SettingsUse};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::run::refuse_order_by_agent;
+use crate::run::refuse_command_by_agent;
 
 /// Returns whether the user has approved everything that the project's configuration could start.
 pub fn is_approved(project: &Project, settings: &Settings) -> AppResult<bool> {
@@ -32,12 +32,12 @@ pub fn approve_commands(project: &Project, settings: &Settings) -> AppResult<()>
 
 /// Refuses an agent that would approve the commands of the project that it works on.
 pub fn refuse_approval_by_agent(project: &Project) -> AppResult<()> {
-    refuse_order_by_agent(project, "approve the commands of the project that it works on")
+    refuse_command_by_agent(project, "approve the commands of the project that it works on")
 }
 
 /// Returns whether there was an approval to revoke. Only a person may revoke it.
 pub fn revoke_approval(project: &Project) -> AppResult<bool> {
-    refuse_order_by_agent(project, "revoke the approval of the project that it works on")?;
+    refuse_command_by_agent(project, "revoke the approval of the project that it works on")?;
     Ok(open_trust_list()?.revoke_approval(&project.root)?)
 }
 

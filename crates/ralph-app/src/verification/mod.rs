@@ -51,7 +51,7 @@ pub struct ReverificationReport {
     pub commit: String,
     pub rerun: ReceiptRecheck,
     pub evidence: Evidence,
-    pub doubts: Vec<ReceiptDiscrepancy>,
+    pub discrepancies: Vec<ReceiptDiscrepancy>,
     /// The folder with the output of the checks.
     pub log_folder: PathBuf,
 }
@@ -60,11 +60,12 @@ impl ReverificationReport {
     /// Returns the error if the checks could not be evaluated and nothing speaks against the receipt.
     #[must_use]
     pub fn inconclusive_error(&self) -> Option<AppError> {
-        let is_inconclusive = !self.doubts.is_empty() && self.doubts.iter().all(ReceiptDiscrepancy::is_inconclusive);
+        let is_inconclusive =
+            !self.discrepancies.is_empty() && self.discrepancies.iter().all(ReceiptDiscrepancy::is_inconclusive);
         is_inconclusive.then(|| {
             let failure =
                 AppError::preflight("the run cannot be verified again: its checks do not run in a fresh checkout");
-            self.doubts.iter().fold(failure, |failure, doubt| failure.with_cause(doubt.to_string())).with_advice(
+            self.discrepancies.iter().fold(failure, |failure, doubt| failure.with_cause(doubt.to_string())).with_advice(
                 "uncommitted files are not in it: verification.share links folders such as node_modules, \
                  verification.setup has commands that prepare a checkout",
             )
@@ -109,9 +110,9 @@ pub async fn reverify_run(
         tree,
         checks: evidence.checks.iter().map(ReceiptCheck::from).collect(),
     };
-    let doubts = find_discrepancies(&case.receipt, &rerun);
+    let discrepancies = find_discrepancies(&case.receipt, &rerun);
     let report =
-        ReverificationReport { doubts, receipt: case.receipt, commit: case.commit, rerun, evidence, log_folder };
+        ReverificationReport { discrepancies, receipt: case.receipt, commit: case.commit, rerun, evidence, log_folder };
     Ok(Reverification::Finished(Box::new(report)))
 }
 

@@ -75,7 +75,7 @@ impl ActiveTasks {
     }
 
     /// Notifies the loops for which orders wait. A target is the id of a run, or of a task.
-    pub(super) fn notify_waiting_orders(&self, targets: &[(Option<String>, Option<String>)]) {
+    pub(super) fn notify_waiting_commands(&self, targets: &[(Option<String>, Option<String>)]) {
         for (task, active) in &*self.lock_tasks() {
             let run = active.control.as_ref().map(|(run, _)| run);
             let is_target = |of_run: Option<&String>, of_task: Option<&String>| {

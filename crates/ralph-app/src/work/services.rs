@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::{StageReport, TaskProgress};
-use ralph_core::policy::{BaselineMode, ContextMode, Policy, RequiredProof};
+use ralph_core::policy::{BaselineMode, ContextMode, MinimumProof, Policy};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -176,7 +176,7 @@ impl WorkServices {
         // Without a baseline no claim can be proven: the proof comes from the stage that did the work.
         let required_proof = match baseline {
             BaselineMode::Run => spec.policy.required_proof,
-            BaselineMode::Skip => RequiredProof::Any,
+            BaselineMode::Skip => MinimumProof::Any,
         };
         let duty = spec.policy.duty.after_stages(&progress.reports);
         let accepted_by_person = progress.accepted_by_person.clone();

@@ -324,7 +324,7 @@ impl Worker {
             // After a read error the next poll tries again.
             SignalRequest::CheckOrders => {
                 self.active_tasks
-                    .notify_waiting_orders(&self.store.pending_command_targets().await.unwrap_or_default());
+                    .notify_waiting_commands(&self.store.pending_command_targets().await.unwrap_or_default());
             }
         }
     }

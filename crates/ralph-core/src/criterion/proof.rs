@@ -38,8 +38,8 @@ impl Criterion {
             VerificationMethod::Semantic(check) => reason_without_judgement(check, on_error).map(ToString::to_string),
             VerificationMethod::MultiStage(staged) => {
                 let mut required = staged.stages.iter().filter(|stage| stage.required);
-                let is_proof = required.any(|stage| stage.criterion.reason_without_proof(on_error).is_none());
-                (!is_proof).then(|| "none of its required stages verifies more than the claim".to_string())
+                let verifies_work = required.any(|stage| stage.criterion.reason_without_proof(on_error).is_none());
+                (!verifies_work).then(|| "none of its required stages verifies more than the claim".to_string())
             }
         }
     }

@@ -43,8 +43,8 @@ impl StallCounter {
     }
 
     /// Counts an iteration that has ended. `max_unchanged` is the limit of unchanged iterations; 0 disables the limit.
-    pub fn count_iteration(&mut self, has_moved: bool, max_unchanged: u32) -> StallDecision {
-        self.still = if has_moved { 0 } else { self.still.saturating_add(1) };
+    pub fn count_iteration(&mut self, has_changed_files: bool, max_unchanged: u32) -> StallDecision {
+        self.still = if has_changed_files { 0 } else { self.still.saturating_add(1) };
         match self.still {
             _ if max_unchanged == 0 => StallDecision::Continue,
             still if still >= max_unchanged => StallDecision::Stop { unchanged_iterations: still },

@@ -191,7 +191,7 @@ fn deciding_checks(checks: &[CheckEvidence]) -> Vec<&CheckEvidence> {
                 found.extend(deciding_checks(&check.stages));
             }
             EvidenceKind::External | EvidenceKind::Plugin | EvidenceKind::Semantic => {
-                found.extend(ReceiptCheck::from(check).is_proof().then_some(check));
+                found.extend(ReceiptCheck::from(check).verifies_work().then_some(check));
             }
             EvidenceKind::MultiStage
             | EvidenceKind::StringMatch

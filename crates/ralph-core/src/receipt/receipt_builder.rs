@@ -102,7 +102,7 @@ impl ReceiptBuilder {
 
     fn build_findings(&self, end: &CompletedRun<'_>) -> ReceiptFindings {
         ReceiptFindings {
-            is_verified: self.findings.checks.iter().any(ReceiptCheck::is_proof),
+            is_verified: self.findings.checks.iter().any(ReceiptCheck::verifies_work),
             proof: end.proof.cloned(),
             reason: end.reason.into(),
             iterations: end.iterations,

@@ -54,11 +54,11 @@ impl ReceiptCheck {
     /// Returns whether it verifies more than the agent's claim. An intact seal and a commit say nothing about the work,
     /// and neither does a judge that was not called.
     #[must_use]
-    pub fn is_proof(&self) -> bool {
+    pub fn verifies_work(&self) -> bool {
         let verifies_work = match self.method {
             EvidenceKind::External | EvidenceKind::Plugin => true,
             EvidenceKind::Semantic => self.judgement.is_some(),
-            EvidenceKind::MultiStage => self.stages.iter().any(Self::is_proof),
+            EvidenceKind::MultiStage => self.stages.iter().any(Self::verifies_work),
             EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::Commit | EvidenceKind::ProtectedTests => {
                 false
             }
@@ -114,7 +114,7 @@ mod tests {
     // spec: V14
     #[test]
     fn the_claim_of_the_agent_is_not_a_proof() {
-        let proof = |evidence: &CheckEvidence| ReceiptCheck::from(evidence).is_proof();
+        let proof = |evidence: &CheckEvidence| ReceiptCheck::from(evidence).verifies_work();
         assert!(
             proof(&evidence_of(EvidenceKind::External, Verdict::Accepted))
                 && proof(&evidence_of(EvidenceKind::Plugin, Verdict::Accepted))

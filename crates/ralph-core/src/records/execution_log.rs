@@ -98,8 +98,8 @@ impl ExecutionRecordBuilder {
                 }
             }
             Fact::Verdict { verdict, reason, checks, .. } => {
-                let is_proof = checks.iter().any(|check| ReceiptCheck::from(check).is_proof());
-                self.current.verified = *verdict == Verdict::Accepted && is_proof;
+                let verifies_work = checks.iter().any(|check| ReceiptCheck::from(check).verifies_work());
+                self.current.verified = *verdict == Verdict::Accepted && verifies_work;
                 self.current.reason.clone_from(reason);
                 self.current.spent = self.current.spent.add_known(sum_judge_spend(checks).unwrap_or_default());
             }

@@ -185,7 +185,7 @@ fn build_report(rules: ClaimRules, prompt: &str, turn_end: TurnEnd) -> AttemptRe
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
-        has_moved: turn_end.has_changes,
+        has_changed_files: turn_end.has_changes,
     }
 }
 

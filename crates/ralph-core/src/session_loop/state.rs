@@ -10,7 +10,7 @@ use crate::criterion::Criterion;
 use crate::event::{Event, EventKind, LifecycleEvent, PlanAvailability, RunOpening, UnixMillis, WorkEvent};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, LoopState};
-use crate::policy::{BaselineMode, ContextMode, ContradictionRule, Policy, ProofRequirement};
+use crate::policy::{BaselineMode, ClaimVerification, ContextMode, ContradictionRule, Policy};
 use crate::prompt::{CompletionInstructions, PromptInput, PromptPlan, render_prompt};
 use crate::seal::{Seal, SealingResult};
 use crate::step::step;
@@ -74,7 +74,7 @@ pub struct StartedSessionLoop {
 #[must_use]
 pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> StartedSessionLoop {
     let SessionLoopPlan { agent, prompt, rules, criteria, policy, sealing } = plan;
-    let proof = if criteria.is_empty() { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
+    let proof = if criteria.is_empty() { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
     let contradictions = ContradictionRule::for_criteria(&criteria);
     let policy =
         Policy { proof, contradictions, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };

@@ -417,14 +417,14 @@ fn a_loop_is_abandoned_a_day_after_its_time_limit() {
 // spec: H6, S7
 #[test]
 fn the_checks_of_a_session_loop_decide_about_proof_and_contradictions() {
-    use crate::policy::{BaselineMode, ContextMode, ContradictionRule, ProofRequirement};
+    use crate::policy::{BaselineMode, ClaimVerification, ContextMode, ContradictionRule};
     let rules = |state: &SessionLoop| {
         let policy = &state.machine.policy;
         assert_eq!((policy.baseline, policy.context), (BaselineMode::Skip, ContextMode::Continue));
         (policy.proof, policy.contradictions)
     };
-    assert_eq!(rules(&started_loop(5)), (ProofRequirement::ClaimAlone, ContradictionRule::Reject));
-    assert_eq!(rules(&loop_with_checks(5)), (ProofRequirement::Checks, ContradictionRule::Warn));
+    assert_eq!(rules(&started_loop(5)), (ClaimVerification::ClaimAlone, ContradictionRule::Reject));
+    assert_eq!(rules(&loop_with_checks(5)), (ClaimVerification::Checks, ContradictionRule::Warn));
 }
 
 // spec: H6, S9

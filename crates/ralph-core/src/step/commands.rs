@@ -30,29 +30,31 @@ fn add_guidance(mut context: LoopContext, phase: LoopPhase, words: String) -> St
 }
 
 /// Stops the agent or the checks. If neither is running, the request takes effect immediately.
-fn stop_run(context: LoopContext, phase: LoopPhase, halt: StopRequest, command: &ControlCommand) -> StepResult {
+fn stop_run(context: LoopContext, phase: LoopPhase, stop_request: StopRequest, command: &ControlCommand) -> StepResult {
     match phase {
-        LoopPhase::Ready => transitions::complete_stop(context, ResumePoint::AtTheStart, halt),
-        LoopPhase::Preparing { round } => preparing::stop_preparation(context, round, halt),
-        LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, round, halt, command)
+        LoopPhase::Ready => transitions::complete_stop(context, ResumePoint::AtTheStart, stop_request),
+        LoopPhase::Preparing { round } => preparing::stop_preparation(context, round, stop_request),
+        LoopPhase::PreparingStopped { round, stop_request } => {
+            preparing::on_command_while_stopping(context, round, stop_request, command)
         }
         LoopPhase::Working { iteration, attempt } => {
-            working::stop_agent(context, iteration, attempt, StopReason::Asked { halt })
+            working::stop_agent(context, iteration, attempt, StopReason::Asked { stop_request })
         }
         LoopPhase::Waiting { iteration, attempt, until } => {
-            transitions::complete_stop(context, ResumePoint::Waiting { iteration, attempt, until }, halt)
+            transitions::complete_stop(context, ResumePoint::Waiting { iteration, attempt, until }, stop_request)
         }
         LoopPhase::Limited { iteration, attempt, wait } => {
-            transitions::complete_stop(context, ResumePoint::Limited { iteration, attempt, wait }, halt)
+            transitions::complete_stop(context, ResumePoint::Limited { iteration, attempt, wait }, stop_request)
         }
-        LoopPhase::Verifying { iteration, attempt } => verifying::stop_checks(context, iteration, attempt, halt),
+        LoopPhase::Verifying { iteration, attempt } => {
+            verifying::stop_checks(context, iteration, attempt, stop_request)
+        }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
             stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, command)
         }
-        LoopPhase::Paused { left } => match halt {
+        LoopPhase::Paused { left } => match stop_request {
             StopRequest::Pause | StopRequest::PauseTakenBack => context.stay_in(LoopPhase::Paused { left }),
-            StopRequest::Cancel | StopRequest::Signal(_) => transitions::complete_stop(context, left, halt),
+            StopRequest::Cancel | StopRequest::Signal(_) => transitions::complete_stop(context, left, stop_request),
         },
         LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => context.stay_in(phase),
     }
@@ -61,8 +63,8 @@ fn stop_run(context: LoopContext, phase: LoopPhase, halt: StopRequest, command: 
 /// Requests a pause for when neither agent nor checks are running.
 fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, command: &ControlCommand) -> StepResult {
     match phase {
-        LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, round, halt, command)
+        LoopPhase::PreparingStopped { round, stop_request } => {
+            preparing::on_command_while_stopping(context, round, stop_request, command)
         }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
             stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, command)
@@ -84,8 +86,8 @@ fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, command: &Control
 fn resume_run(mut context: LoopContext, phase: LoopPhase) -> StepResult {
     match phase {
         LoopPhase::Paused { left } => recovery::resume_from(context, left, vec![]),
-        LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, round, halt, &ControlCommand::Resume)
+        LoopPhase::PreparingStopped { round, stop_request } => {
+            preparing::on_command_while_stopping(context, round, stop_request, &ControlCommand::Resume)
         }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
             stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, &ControlCommand::Resume)

@@ -50,7 +50,9 @@ pub fn step(state: LoopState, mut event: Event) -> (LoopState, Vec<Effect>) {
 fn dispatch_event(context: LoopContext, phase: LoopPhase, event: EventKind) -> StepResult {
     let event = match event {
         EventKind::Lifecycle(event) => return handle_lifecycle(context, phase, event),
-        EventKind::Control(RunControl::Ordered { order }) => return commands::on_command(context, phase, order),
+        EventKind::Control(RunControl::CommandReceived { command }) => {
+            return commands::on_command(context, phase, command);
+        }
         event @ (EventKind::Control(RunControl::Interrupted { .. } | RunControl::Broken { .. })
         | EventKind::Agent { .. }
         | EventKind::Work(_)
@@ -59,7 +61,9 @@ fn dispatch_event(context: LoopContext, phase: LoopPhase, event: EventKind) -> S
     match phase {
         LoopPhase::Ready => ready::on_event(context, event),
         LoopPhase::Preparing { round } => preparing::on_event(context, round, event),
-        LoopPhase::PreparingStopped { round, halt } => preparing::on_event_while_stopping(context, round, halt, event),
+        LoopPhase::PreparingStopped { round, stop_request } => {
+            preparing::on_event_while_stopping(context, round, stop_request, event)
+        }
         LoopPhase::Working { iteration, attempt } => working::on_event(context, iteration, attempt, event),
         LoopPhase::Waiting { iteration, attempt, until } => {
             retry_wait::on_event(context, retry_wait::RetryWaitPhase { iteration, attempt, until }, event)
@@ -111,7 +115,7 @@ type StepResult = (LoopState, Vec<Effect>);
 /// The part of the loop state that all phases share, and the context of the current event.
 struct LoopContext {
     policy: crate::policy::Policy,
-    blind_verdicts: u32,
+    unevaluated_verdicts: u32,
     protected_rejections: u32,
     spent: ModelSpend,
     session: Option<crate::loop_state::AgentSession>,
@@ -141,7 +145,7 @@ impl LoopContext {
     fn from_state(state: LoopState, event_context: EventContext) -> (Self, LoopPhase) {
         let LoopState {
             policy,
-            blind_verdicts,
+            unevaluated_verdicts,
             protected_rejections,
             spent,
             session,
@@ -157,7 +161,7 @@ impl LoopContext {
         } = state;
         let context = Self {
             policy,
-            blind_verdicts,
+            unevaluated_verdicts,
             protected_rejections,
             spent,
             session,
@@ -177,7 +181,7 @@ impl LoopContext {
     fn enter_phase(self, phase: LoopPhase) -> LoopState {
         LoopState {
             policy: self.policy,
-            blind_verdicts: self.blind_verdicts,
+            unevaluated_verdicts: self.unevaluated_verdicts,
             protected_rejections: self.protected_rejections,
             spent: self.spent,
             session: self.session,

@@ -16,7 +16,7 @@ pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: EventKind
         EventKind::Control(RunControl::Broken { what }) => {
             transitions::finish_from(context, &left, IterationStatus::Failed, RunEnd::state_unusable(what))
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(_)

@@ -13,7 +13,7 @@ use crate::event::{AttemptKey, EventKind, RunControl, WorkEvent};
 use crate::fact::Fact;
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::RequiredProof;
+use crate::policy::MinimumProof;
 use crate::receipt::{BaselineResult, reason_against_proof};
 use crate::seal::SealingResult;
 
@@ -29,7 +29,7 @@ pub(super) fn on_event(context: LoopContext, round: u32, event: EventKind) -> St
         EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what }) => {
             transitions::finish_run(context, 0, RunEnd::internal_fault(&what))
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. } | WorkEvent::Faulted { .. })
@@ -41,26 +41,26 @@ pub(super) fn on_event(context: LoopContext, round: u32, event: EventKind) -> St
 pub(super) fn on_event_while_stopping(
     context: LoopContext,
     round: u32,
-    halt: StopRequest,
+    stop_request: StopRequest,
     event: EventKind,
 ) -> StepResult {
     match event {
         EventKind::Work(WorkEvent::Prepared { .. }) => {
-            transitions::complete_stop(context, ResumePoint::Preparing { round }, halt)
+            transitions::complete_stop(context, ResumePoint::Preparing { round }, stop_request)
         }
         EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what }) => {
             transitions::finish_run(context, 0, RunEnd::internal_fault(&what))
         }
         EventKind::Control(RunControl::Interrupted { signal }) => {
             let effects = vec![Effect::StopChecks { key: AttemptKey::PREPARATION }];
-            let halt = halt.after_signal(signal);
-            (context.enter_phase(LoopPhase::PreparingStopped { round, halt }), effects)
+            let stop_request = stop_request.after_signal(signal);
+            (context.enter_phase(LoopPhase::PreparingStopped { round, stop_request }), effects)
         }
-        EventKind::Control(RunControl::Ordered { .. } | RunControl::Broken { .. })
+        EventKind::Control(RunControl::CommandReceived { .. } | RunControl::Broken { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. } | WorkEvent::Faulted { .. })
-        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::PreparingStopped { round, halt }),
+        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::PreparingStopped { round, stop_request }),
     }
 }
 
@@ -68,22 +68,22 @@ pub(super) fn on_event_while_stopping(
 pub(super) fn on_command_while_stopping(
     context: LoopContext,
     round: u32,
-    halt: StopRequest,
+    stop_request: StopRequest,
     command: &ControlCommand,
 ) -> StepResult {
-    let after = halt.after_command(command);
-    let is_newly_cancelled = after == StopRequest::Cancel && halt != StopRequest::Cancel;
+    let after = stop_request.after_command(command);
+    let is_newly_cancelled = after == StopRequest::Cancel && stop_request != StopRequest::Cancel;
     let reason = after.journal_reason().into();
     let effects = is_newly_cancelled.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
-    (context.enter_phase(LoopPhase::PreparingStopped { round, halt: after }), effects)
+    (context.enter_phase(LoopPhase::PreparingStopped { round, stop_request: after }), effects)
 }
 
 /// Stops the checks of the baseline.
-pub(super) fn stop_preparation(context: LoopContext, round: u32, halt: StopRequest) -> StepResult {
-    let reason = halt.journal_reason().into();
+pub(super) fn stop_preparation(context: LoopContext, round: u32, stop_request: StopRequest) -> StepResult {
+    let reason = stop_request.journal_reason().into();
     let effects =
         vec![record_fact(Fact::StopRequested { reason }), Effect::StopChecks { key: AttemptKey::PREPARATION }];
-    (context.enter_phase(LoopPhase::PreparingStopped { round, halt }), effects)
+    (context.enter_phase(LoopPhase::PreparingStopped { round, stop_request }), effects)
 }
 
 fn on_prepared(mut context: LoopContext, sealing: SealingResult, baseline: Vec<BaselineTrial>) -> StepResult {
@@ -115,7 +115,7 @@ fn on_prepared(mut context: LoopContext, sealing: SealingResult, baseline: Vec<B
 /// Returns the end of a run that requires proof, if no claim could be proven. Nothing is spent then.
 fn proof_obstacle(context: &LoopContext) -> Option<RunEnd> {
     match context.policy.required_proof {
-        RequiredProof::Any => None,
-        RequiredProof::Proven => reason_against_proof(&context.baseline).map(|why| RunEnd::proof_impossible(&why)),
+        MinimumProof::Any => None,
+        MinimumProof::Proven => reason_against_proof(&context.baseline).map(|why| RunEnd::proof_impossible(&why)),
     }
 }

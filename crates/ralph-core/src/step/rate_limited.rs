@@ -61,7 +61,7 @@ pub(super) fn on_event(context: LoopContext, limited: RateLimitedPhase, event: E
             let run_end = RunEnd::state_unusable(what);
             transitions::finish_with_iteration(context, &limited.iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(_)

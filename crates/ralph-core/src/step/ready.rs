@@ -18,7 +18,7 @@ pub(super) fn on_event(context: LoopContext, event: EventKind) -> StepResult {
         EventKind::Control(RunControl::Broken { what }) => {
             transitions::finish_run(context, 0, RunEnd::state_unusable(what))
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(_)

@@ -15,7 +15,7 @@ use crate::event::{AttemptKey, LoopTimer, UnixMillis};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::loop_state::{AgentSession, IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
 use crate::outcome::{CancelCause, Outcome, RunEnd};
-use crate::policy::ProofRequirement;
+use crate::policy::ClaimVerification;
 
 const UNKNOWN_OUTCOME_REASON: &str = "outcome unknown: ralph ended before the agent did";
 
@@ -53,8 +53,8 @@ fn resume_phase(context: LoopContext, phase: LoopPhase, changed: Vec<String>) ->
     match phase {
         LoopPhase::Ready => transitions::open_run(context),
         LoopPhase::Preparing { round } => resume_from(context, ResumePoint::Preparing { round }, changed),
-        LoopPhase::PreparingStopped { round, halt } => {
-            resume_requested_stop(context, ResumePoint::Preparing { round }, halt, changed, None)
+        LoopPhase::PreparingStopped { round, stop_request } => {
+            resume_requested_stop(context, ResumePoint::Preparing { round }, stop_request, changed, None)
         }
         LoopPhase::Working { iteration, attempt } => {
             redo_attempt(context, InterruptedAttempt { iteration, attempt, changed })
@@ -95,15 +95,15 @@ pub(super) fn unseen_attempt(iteration: &IterationState, attempt: u32) -> Effect
 /// Completes a stop that was in progress. A stop by a signal is withdrawn instead, because the user resumed the run.
 fn resume_stopping(context: LoopContext, interrupted: InterruptedAttempt, stopping: StopTarget) -> StepResult {
     match stopping {
-        StopTarget::Checks { halt } => {
+        StopTarget::Checks { stop_request } => {
             let InterruptedAttempt { iteration, attempt, changed } = interrupted;
-            resume_requested_stop(context, ResumePoint::Verifying { iteration, attempt }, halt, changed, None)
+            resume_requested_stop(context, ResumePoint::Verifying { iteration, attempt }, stop_request, changed, None)
         }
-        StopTarget::Agent { why: StopReason::Asked { halt } } => {
+        StopTarget::Agent { why: StopReason::Asked { stop_request } } => {
             let InterruptedAttempt { iteration, attempt, changed } = interrupted;
             let unseen = unseen_attempt(&iteration, attempt);
             let left = ResumePoint::AtWork { iteration, attempt };
-            resume_requested_stop(context, left, halt, changed, Some(unseen))
+            resume_requested_stop(context, left, stop_request, changed, Some(unseen))
         }
         // The last message of the agent was not recorded.
         StopTarget::Agent {
@@ -189,8 +189,13 @@ pub(super) fn resume_from(context: LoopContext, left: ResumePoint, changed: Vec<
         ResumePoint::AtWork { iteration, attempt } => {
             let excused = iteration.excused_attempts + 1;
             let session = iteration.session.map(AgentSession::after_unseen_attempt);
-            let iteration =
-                IterationState { started: at, excused_attempts: excused, session, has_moved: true, ..iteration };
+            let iteration = IterationState {
+                started: at,
+                excused_attempts: excused,
+                session,
+                has_changed_files: true,
+                ..iteration
+            };
             transitions::start_attempt(context, iteration, attempt + 1)
         }
         ResumePoint::Waiting { iteration, attempt, until } => {
@@ -211,8 +216,8 @@ pub(super) fn resume_from(context: LoopContext, left: ResumePoint, changed: Vec<
 pub(super) fn next_step(context: &LoopContext, left: &ResumePoint) -> NextStep {
     match left {
         ResumePoint::AtTheStart => match context.policy.proof {
-            ProofRequirement::Checks => NextStep::Prepare,
-            ProofRequirement::ClaimAlone => NextStep::Agent,
+            ClaimVerification::Checks => NextStep::Prepare,
+            ClaimVerification::ClaimAlone => NextStep::Agent,
         },
         ResumePoint::Preparing { .. } => NextStep::Prepare,
         ResumePoint::Between { .. } | ResumePoint::AtWork { .. } => NextStep::Agent,

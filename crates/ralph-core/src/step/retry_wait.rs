@@ -41,7 +41,7 @@ pub(super) fn on_event(context: LoopContext, waiting: RetryWaitPhase, event: Eve
             let run_end = RunEnd::state_unusable(what);
             transitions::finish_with_iteration(context, &waiting.iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(_) => context.stay_in(waiting.into_phase()),

@@ -12,7 +12,7 @@ use crate::event::{EventKind, RunControl, StopSignal, WorkEvent};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::ProofRequirement;
+use crate::policy::ClaimVerification;
 
 pub(super) struct StoppingPhase {
     pub(super) iteration: IterationState,
@@ -35,10 +35,10 @@ pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: EventKi
             let reason = why.clone();
             on_agent_ended(context, stop.iteration, stop.attempt, report, reason)
         }
-        (EventKind::Work(WorkEvent::Verified { .. }), StopTarget::Checks { halt }) => {
-            let halt = *halt;
+        (EventKind::Work(WorkEvent::Verified { .. }), StopTarget::Checks { stop_request }) => {
+            let stop_request = *stop_request;
             let StoppingPhase { iteration, attempt, .. } = stop;
-            transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, halt)
+            transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, stop_request)
         }
         (EventKind::Work(WorkEvent::Faulted { what, .. }), StopTarget::Agent { .. }) => {
             working::finish_after_fault(context, &stop.iteration, stop.attempt, what)
@@ -49,7 +49,7 @@ pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: EventKi
         }
         (EventKind::Control(RunControl::Interrupted { signal }), _) => on_signal(context, stop, signal),
         (
-            EventKind::Control(RunControl::Ordered { .. } | RunControl::Broken { .. })
+            EventKind::Control(RunControl::CommandReceived { .. } | RunControl::Broken { .. })
             | EventKind::Lifecycle(_)
             | EventKind::Agent { .. }
             | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::AttemptEnded { .. } | WorkEvent::Verified { .. })
@@ -63,9 +63,9 @@ pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: EventKi
 pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, command: &ControlCommand) -> StepResult {
     let StoppingPhase { iteration, attempt, stopping } = stop;
     let after = match &stopping {
-        StopTarget::Checks { halt } => StopTarget::Checks { halt: halt.after_command(command) },
-        StopTarget::Agent { why: StopReason::Asked { halt } } => {
-            StopTarget::Agent { why: StopReason::Asked { halt: halt.after_command(command) } }
+        StopTarget::Checks { stop_request } => StopTarget::Checks { stop_request: stop_request.after_command(command) },
+        StopTarget::Agent { why: StopReason::Asked { stop_request } } => {
+            StopTarget::Agent { why: StopReason::Asked { stop_request: stop_request.after_command(command) } }
         }
         StopTarget::Agent { why: StopReason::Broken { .. } } => stopping.clone(),
         StopTarget::Agent {
@@ -77,7 +77,9 @@ pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, command:
                 | StopReason::NoHandshake
                 | StopReason::OverBudget { .. },
         } => match command {
-            ControlCommand::Cancel => StopTarget::Agent { why: StopReason::Asked { halt: StopRequest::Cancel } },
+            ControlCommand::Cancel => {
+                StopTarget::Agent { why: StopReason::Asked { stop_request: StopRequest::Cancel } }
+            }
             ControlCommand::Pause { .. } | ControlCommand::Resume | ControlCommand::Guide { .. } => {
                 context.set_pause_wanted(command);
                 stopping.clone()
@@ -96,12 +98,12 @@ fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> S
     let key = stop.iteration.attempt_key(stop.attempt);
     let StoppingPhase { iteration, attempt, stopping } = stop;
     let (stopping, effects) = match stopping {
-        StopTarget::Checks { halt } => {
-            (StopTarget::Checks { halt: halt.after_signal(signal) }, vec![Effect::StopChecks { key }])
+        StopTarget::Checks { stop_request } => {
+            (StopTarget::Checks { stop_request: stop_request.after_signal(signal) }, vec![Effect::StopChecks { key }])
         }
-        StopTarget::Agent { why: StopReason::Asked { halt } } => {
-            let kills = halt.is_ending_run().then_some(Effect::KillAgent { key });
-            let why = StopReason::Asked { halt: halt.after_signal(signal) };
+        StopTarget::Agent { why: StopReason::Asked { stop_request } } => {
+            let kills = stop_request.is_ending_run().then_some(Effect::KillAgent { key });
+            let why = StopReason::Asked { stop_request: stop_request.after_signal(signal) };
             (StopTarget::Agent { why }, kills.into_iter().collect())
         }
         StopTarget::Agent { why: StopReason::Broken { what } } => {
@@ -115,7 +117,7 @@ fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> S
                 | StopReason::OnlyRepeats
                 | StopReason::NoHandshake
                 | StopReason::OverBudget { .. },
-        } => (StopTarget::Agent { why: StopReason::Asked { halt: StopRequest::Signal(signal) } }, vec![]),
+        } => (StopTarget::Agent { why: StopReason::Asked { stop_request: StopRequest::Signal(signal) } }, vec![]),
     };
     (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping }), effects)
 }
@@ -134,7 +136,7 @@ fn on_agent_ended(
         StopReason::TooSilent => report.assess_silence(),
         // A claim that the agent made before it was stopped is still checked.
         StopReason::OverBudget { .. } => {
-            let counts = report.reading.claim.is_made() && context.policy.proof == ProofRequirement::Checks;
+            let counts = report.reading.claim.is_made() && context.policy.proof == ClaimVerification::Checks;
             counts.then(|| report.assess_output())
         }
         StopReason::IterationTooLong | StopReason::Asked { .. } | StopReason::Broken { .. } => None,
@@ -148,7 +150,7 @@ fn on_agent_ended(
         StopReason::TooSilent | StopReason::StayedAfterResult | StopReason::OnlyRepeats | StopReason::NoHandshake => {
             (IterationStatus::TimedOut, "the agent was silent for too long")
         }
-        StopReason::Asked { halt } => (IterationStatus::Interrupted, halt.interruption_cause()),
+        StopReason::Asked { stop_request } => (IterationStatus::Interrupted, stop_request.interruption_cause()),
         StopReason::OverBudget { what } | StopReason::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
     context.spent = context.spent.add_known(report.spend);
@@ -157,8 +159,8 @@ fn on_agent_ended(
     let mut facts = record_attempt(&iteration, attempt, &report, status, Some(cause.into()));
     facts.push(record_claim(key, &report, ClaimDisposition::Stopped));
     let (state, effects) = match reason {
-        StopReason::Asked { halt } => {
-            transitions::complete_stop(context, ResumePoint::AtWork { iteration, attempt }, halt)
+        StopReason::Asked { stop_request } => {
+            transitions::complete_stop(context, ResumePoint::AtWork { iteration, attempt }, stop_request)
         }
         StopReason::Broken { what } => {
             transitions::finish_with_iteration(context, &iteration, status, RunEnd::state_unusable(what))

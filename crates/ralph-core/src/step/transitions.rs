@@ -12,7 +12,7 @@ use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::{NonceUse, ProofRequirement};
+use crate::policy::{ClaimVerification, NonceUse};
 use crate::prompt::{PromptPlan, RejectionFeedback};
 use crate::receipt::Proof;
 use crate::stall::{self, StallDecision};
@@ -33,8 +33,8 @@ pub(super) fn record_fact(fact: Fact) -> Effect {
 /// Starts a run. A run with checks is prepared first, unless the plan that it follows is missing.
 pub(super) fn open_run(context: LoopContext) -> StepResult {
     match (context.policy.proof, context.event_context.plan_availability) {
-        (ProofRequirement::Checks, PlanAvailability::Available) => prepare_run(context, 1),
-        (ProofRequirement::Checks, PlanAvailability::Missing) | (ProofRequirement::ClaimAlone, _) => {
+        (ClaimVerification::Checks, PlanAvailability::Available) => prepare_run(context, 1),
+        (ClaimVerification::Checks, PlanAvailability::Missing) | (ClaimVerification::ClaimAlone, _) => {
             begin_first_iteration(context)
         }
     }
@@ -80,7 +80,7 @@ fn begin_iteration_now(mut context: LoopContext, number: u32, plan: PromptPlan) 
         excused_attempts: 0,
         rounds: 0,
         guidance: Vec::new(),
-        has_moved: false,
+        has_changed_files: false,
     };
     let mut effects = vec![record_fact(Fact::IterationStarted { iteration: iteration.number })];
     effects.extend(rate_limited::return_to_preferred(&mut context, &mut iteration));
@@ -142,7 +142,7 @@ pub(super) fn continue_run(
         context.last_rejection = Some(feedback.reason.clone());
     }
     let mut effects = vec![iteration_ended(iteration, status, context.now())];
-    let stall_decision = context.stall.count_iteration(iteration.has_moved, context.policy.stall_after);
+    let stall_decision = context.stall.count_iteration(iteration.has_changed_files, context.policy.stall_after);
     let (state, more) = match stall_decision {
         _ if iteration.number >= context.policy.max_iterations => {
             let reason = exhausted_reason(&context, &result);
@@ -196,8 +196,8 @@ pub(super) fn complete_run(context: LoopContext, iteration: &IterationState, cla
 }
 
 /// Carries out a stop request after the agent and the checks have ended.
-pub(super) fn complete_stop(context: LoopContext, left: ResumePoint, halt: StopRequest) -> StepResult {
-    match halt {
+pub(super) fn complete_stop(context: LoopContext, left: ResumePoint, stop_request: StopRequest) -> StepResult {
+    match stop_request {
         StopRequest::Signal(signal) => interrupt_run(context, left, signal),
         StopRequest::Cancel => cancel_run(context, &left),
         StopRequest::Pause => paused::pause_run(context, left),

@@ -14,7 +14,7 @@ use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::RequiredProof;
+use crate::policy::MinimumProof;
 use crate::prompt::RejectionFeedback;
 use crate::receipt::{Proof, ProofLevel, WorkTreeSnapshot};
 
@@ -44,7 +44,7 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
             let run_end = RunEnd::internal_fault(&what);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Agent { .. }
         | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::AttemptEnded { .. })
@@ -64,18 +64,18 @@ fn on_verified(
     evidence: Evidence,
     files: ClaimedFiles,
 ) -> StepResult {
-    iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
+    iteration.has_changed_files |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let is_by_protected_tests = evidence.is_rejected_by_protected_tests();
     context.protected_rejections += u32::from(is_by_protected_tests);
     let ClaimVerdict { verdict, reason, proof } = judge_claim(&context, &evidence);
     let feedback = RejectionFeedback::rejected_claim(reason.clone(), evidence.deciding_output_tail().into());
     let fact = Fact::Verdict { iteration: iteration.number, verdict, reason: reason.clone(), checks: evidence.checks };
-    context.blind_verdicts = match verdict {
-        Verdict::CouldNotEvaluate => context.blind_verdicts + 1,
+    context.unevaluated_verdicts = match verdict {
+        Verdict::CouldNotEvaluate => context.unevaluated_verdicts + 1,
         Verdict::Accepted | Verdict::Rejected => 0,
     };
-    let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
+    let is_too_often_blind = context.unevaluated_verdicts >= MAX_BLIND_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let ClaimedFiles { snapshot, tree_after_checks } = files;
     let claim =
@@ -120,7 +120,7 @@ fn judge_claim(context: &LoopContext, evidence: &Evidence) -> ClaimVerdict {
         Verdict::Rejected | Verdict::CouldNotEvaluate => Proof::of_unaccepted(&evidence.checks, &reason),
     };
     match (verdict, context.policy.required_proof) {
-        (Verdict::Accepted, RequiredProof::Proven) if proof.level < ProofLevel::Proven => {
+        (Verdict::Accepted, MinimumProof::Proven) if proof.level < ProofLevel::Proven => {
             let reason = format!("the result must be proven, but is only {}", proof.describe());
             ClaimVerdict { verdict: Verdict::Rejected, reason, proof }
         }
@@ -135,11 +135,11 @@ pub(super) fn stop_checks(
     context: LoopContext,
     iteration: IterationState,
     attempt: u32,
-    halt: StopRequest,
+    stop_request: StopRequest,
 ) -> StepResult {
     let key = iteration.attempt_key(attempt);
-    let reason = halt.journal_reason().into();
+    let reason = stop_request.journal_reason().into();
     let effects = vec![record_fact(Fact::StopRequested { reason }), Effect::StopChecks { key }];
-    let stopping = StopTarget::Checks { halt };
+    let stopping = StopTarget::Checks { stop_request };
     (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping }), effects)
 }

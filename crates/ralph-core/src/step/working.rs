@@ -17,7 +17,7 @@ use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, 
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::{ContradictionRule, Policy, ProofRequirement, RejectTagUse};
+use crate::policy::{ClaimVerification, ContradictionRule, Policy, RejectTagUse};
 use crate::prompt::RejectionFeedback;
 use crate::receipt::Proof;
 use crate::text::text_tail;
@@ -36,12 +36,12 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
         EventKind::Agent { activity, .. } => handle_activity(context, iteration, attempt, activity),
         EventKind::TimerFired { timer, quiet_ms } => handle_timer(context, iteration, attempt, timer, quiet_ms),
         EventKind::Control(RunControl::Interrupted { signal }) => {
-            stop_agent(context, iteration, attempt, StopReason::Asked { halt: StopRequest::Signal(signal) })
+            stop_agent(context, iteration, attempt, StopReason::Asked { stop_request: StopRequest::Signal(signal) })
         }
         EventKind::Control(RunControl::Broken { what }) => {
             stop_agent(context, iteration, attempt, StopReason::Broken { what })
         }
-        EventKind::Control(RunControl::Ordered { .. })
+        EventKind::Control(RunControl::CommandReceived { .. })
         | EventKind::Lifecycle(_)
         | EventKind::Work(WorkEvent::Prepared { .. } | WorkEvent::Verified { .. }) => {
             context.stay_in(LoopPhase::Working { iteration, attempt })
@@ -213,15 +213,15 @@ fn handle_good_attempt(
 /// Returns whether a contradiction rejects the claim. Where a check can decide, it is only a warning.
 fn rejects_contradictions(policy: &Policy) -> bool {
     match (policy.proof, policy.contradictions) {
-        (ProofRequirement::ClaimAlone, _) | (ProofRequirement::Checks, ContradictionRule::Reject) => true,
-        (ProofRequirement::Checks, ContradictionRule::Warn) => false,
+        (ClaimVerification::ClaimAlone, _) | (ClaimVerification::Checks, ContradictionRule::Reject) => true,
+        (ClaimVerification::Checks, ContradictionRule::Warn) => false,
     }
 }
 
 fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -> StepResult {
     match context.policy.proof {
-        ProofRequirement::Checks => transitions::start_checks(context, iteration, attempt),
-        ProofRequirement::ClaimAlone => {
+        ClaimVerification::Checks => transitions::start_checks(context, iteration, attempt),
+        ClaimVerification::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
             let claim = AcceptedClaim { reason, proof: Proof::by_claim_alone(), snapshot: ReceiptSnapshot::AtEnd };
             transitions::complete_run(context, &iteration, claim)
@@ -347,7 +347,7 @@ fn stop_reason(reason: &StopReason) -> &str {
         StopReason::StayedAfterResult => "the agent did not exit after its final record",
         StopReason::OnlyRepeats => "the agent only retried failed requests for too long",
         StopReason::NoHandshake => "the agent did not open a session in time",
-        StopReason::Asked { halt } => halt.journal_reason(),
+        StopReason::Asked { stop_request } => stop_request.journal_reason(),
         StopReason::OverBudget { what } | StopReason::Broken { what } => what,
     }
 }
@@ -434,7 +434,7 @@ fn attempt_ended_fact(
 pub(super) fn unseen_attempt_fact(key: AttemptKey, status: IterationStatus, reason: String) -> Effect {
     let result = AttemptResult {
         status,
-        ending: AttemptEnding::Unseen,
+        ending: AttemptEnding::ExitNotObserved,
         failure: Some(reason),
         session: None,
         model: None,

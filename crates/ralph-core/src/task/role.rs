@@ -59,7 +59,7 @@ impl Role {
     /// Returns whether its claim says that the work functions, which project checks can verify. A reviewer's claim is
     /// about quality.
     #[must_use]
-    pub fn vouches_for_work(&self) -> bool {
+    pub fn is_verified_by_project_checks(&self) -> bool {
         match self {
             Self::Coder | Self::Tester | Self::Qa | Self::Other(_) => true,
             Self::Reviewer => false,

@@ -15,42 +15,42 @@ use ralph_store::{BUSY_MESSAGE, PendingCommand, StoreError};
 /// An event, and the orders in it.
 pub(super) struct DriverInput {
     event: EventKind,
-    order_ids: Vec<String>,
+    command_ids: Vec<String>,
 }
 
 impl DriverInput {
-    pub(super) fn from_order(PendingCommand { id, command }: PendingCommand) -> Self {
-        Self { event: EventKind::ordered(command), order_ids: vec![id] }
+    pub(super) fn from_command(PendingCommand { id, command }: PendingCommand) -> Self {
+        Self { event: EventKind::command_received(command), command_ids: vec![id] }
     }
 
     /// A run is resumed. Of the waiting orders, only those that apply before the resume are included.
     pub(super) fn for_recovery(changed: Vec<String>, waiting: Vec<PendingCommand>) -> Self {
         let first = waiting.into_iter().filter(|waiting| waiting.command.applies_before_resume());
-        let (orders, order_ids) = first.map(|waiting| (waiting.command, waiting.id)).unzip();
-        Self { event: EventKind::Lifecycle(LifecycleEvent::Recovered { changed, orders }), order_ids }
+        let (orders, command_ids) = first.map(|waiting| (waiting.command, waiting.id)).unzip();
+        Self { event: EventKind::Lifecycle(LifecycleEvent::Recovered { changed, orders }), command_ids }
     }
 
     /// A run starts for which orders already wait.
     pub(super) fn for_new_run(opening: RunOpening, waiting: Vec<PendingCommand>) -> Self {
-        let (orders, order_ids) = waiting.into_iter().map(|waiting| (waiting.command, waiting.id)).unzip();
-        Self { event: EventKind::Lifecycle(LifecycleEvent::Started { opening, orders }), order_ids }
+        let (orders, command_ids) = waiting.into_iter().map(|waiting| (waiting.command, waiting.id)).unzip();
+        Self { event: EventKind::Lifecycle(LifecycleEvent::Started { opening, orders }), command_ids }
     }
 }
 
 impl ProcessDriver<'_> {
     pub(super) async fn apply_event(&mut self, event: EventKind) -> Result<(), EngineError> {
-        self.apply_input(DriverInput { event, order_ids: Vec::new() }).await
+        self.apply_input(DriverInput { event, command_ids: Vec::new() }).await
     }
 
     /// Lets the rules decide, records the decision, and performs its effects.
     pub(super) async fn apply_input(&mut self, input: DriverInput) -> Result<(), EngineError> {
-        let DriverInput { event, order_ids } = input;
+        let DriverInput { event, command_ids } = input;
         let recorded_at = self.clock.now();
         self.others_used = self.other_runs_usage(event.is_volatile()).await?;
         let event = self.build_event(event);
-        let decided = self.runner.decide(LoopInput { event, recorded_at, command_ids: order_ids }).await;
+        let decided = self.runner.decide(LoopInput { event, recorded_at, command_ids }).await;
         self.record_step(&decided).await?;
-        let effects = self.runner.complete(decided);
+        let effects = self.runner.apply_recorded(decided);
         if let Some(account) = &self.cost_account {
             account.record_spend(self.runner.state().spent);
         }

@@ -65,8 +65,8 @@ pub struct SignalStream {
     hangup: Option<Signal>,
     suspend: Signal,
     /// SIGURG: another process has stored an order. The signal is harmless to a process that does not handle it.
-    nudge: Signal,
-    order_poll: Interval,
+    command_signal: Signal,
+    command_poll: Interval,
 }
 
 impl SignalStream {
@@ -77,8 +77,8 @@ impl SignalStream {
             terminate: signal(SignalKind::terminate())?,
             hangup,
             suspend: signal(SignalKind::from_raw(libc::SIGTSTP))?,
-            nudge: signal(SignalKind::from_raw(libc::SIGURG))?,
-            order_poll: new_order_poll(),
+            command_signal: signal(SignalKind::from_raw(libc::SIGURG))?,
+            command_poll: new_command_poll(),
         })
     }
 
@@ -88,13 +88,13 @@ impl SignalStream {
             Some(()) = self.terminate.recv() => SignalRequest::Stop(StopSignal::Term),
             Some(()) = recv_hangup(self.hangup.as_mut()) => SignalRequest::Stop(StopSignal::Hangup),
             Some(()) = self.suspend.recv() => SignalRequest::Suspend,
-            Some(()) = self.nudge.recv() => SignalRequest::CheckOrders,
-            _ = self.order_poll.tick() => SignalRequest::CheckOrders,
+            Some(()) = self.command_signal.recv() => SignalRequest::CheckOrders,
+            _ = self.command_poll.tick() => SignalRequest::CheckOrders,
         }
     }
 }
 
-fn new_order_poll() -> Interval {
+fn new_command_poll() -> Interval {
     let mut poll = interval_at(Instant::now() + ORDER_POLL_INTERVAL, ORDER_POLL_INTERVAL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     poll

@@ -190,7 +190,7 @@ impl ProcessDriver<'_> {
             StartMode::Recovered(resumed) => self.resume_run(resumed.changes).await,
             StartMode::Resumed(resumed) => {
                 self.resume_run(resumed.changes).await?;
-                self.apply_event(EventKind::ordered(ControlCommand::Resume)).await
+                self.apply_event(EventKind::command_received(ControlCommand::Resume)).await
             }
         }
     }
@@ -234,7 +234,7 @@ impl ProcessDriver<'_> {
     /// Stores the run with its first step. Orders that wait for its task are applied first.
     async fn start_new_run(&mut self) -> Result<(), EngineError> {
         let waiting = match &self.plan.spec.stage {
-            Some(_) => self.waiting_orders().await?,
+            Some(_) => self.waiting_commands().await?,
             None => Vec::new(),
         };
         self.apply_input(DriverInput::for_new_run(self.plan.opening(), waiting)).await
@@ -242,23 +242,23 @@ impl ProcessDriver<'_> {
 
     /// Continues where another process was stopped.
     async fn resume_run(&mut self, changes: Vec<String>) -> Result<(), EngineError> {
-        let waiting = self.waiting_orders().await?;
+        let waiting = self.waiting_commands().await?;
         self.apply_input(DriverInput::for_recovery(changes, waiting)).await?;
-        self.apply_waiting_orders().await
+        self.apply_waiting_commands().await
     }
 
     /// Applies the orders that wait for this run, one after the other.
-    async fn apply_waiting_orders(&mut self) -> Result<(), EngineError> {
+    async fn apply_waiting_commands(&mut self) -> Result<(), EngineError> {
         // After a read error the next poll tries again; the next write reports a lost store.
-        for order in self.waiting_orders().await.unwrap_or_default() {
+        for order in self.waiting_commands().await.unwrap_or_default() {
             let was_reported = self.runner.state().phase.next_signal_kills();
-            self.apply_input(DriverInput::from_order(order)).await?;
+            self.apply_input(DriverInput::from_command(order)).await?;
             self.report_grace_once(was_reported);
         }
         Ok(())
     }
 
-    async fn waiting_orders(&mut self) -> Result<Vec<PendingCommand>, StoreError> {
+    async fn waiting_commands(&mut self) -> Result<Vec<PendingCommand>, StoreError> {
         let plan = &self.plan;
         self.store.pending_commands(&plan.context.id, plan.spec.stage.as_ref().map(|stage| stage.task.as_str())).await
     }
@@ -270,7 +270,7 @@ impl ProcessDriver<'_> {
                 self.suspend_process().await;
                 Ok(())
             }
-            ControlEvent::Signal(SignalRequest::CheckOrders) => self.apply_waiting_orders().await,
+            ControlEvent::Signal(SignalRequest::CheckOrders) => self.apply_waiting_commands().await,
             ControlEvent::Suspend(request) => {
                 self.hold_during_suspend(request).await;
                 Ok(())

@@ -150,7 +150,7 @@ impl HookCall<'_> {
             session: self.session_id.to_owned(),
             stop_id: stop_fingerprint(stop),
             is_continuation: stop.is_continuation,
-            cap: self.host.capabilities(self.env_var).block_cap,
+            cap: self.host.capabilities(self.env_var).continuation_cap,
             has_used_tools: self.has_used_tool(stop),
             ..TurnEnd::default()
         }
@@ -158,7 +158,10 @@ impl HookCall<'_> {
 
     /// Returns whether the agent used a tool, if that matters for the block cap of the host.
     fn has_used_tool(&self, stop: &TurnStop) -> Option<bool> {
-        self.host.capabilities(self.env_var).block_cap.filter(|cap| cap.reset_rule == CapResetRule::OnToolUse)?;
+        self.host
+            .capabilities(self.env_var)
+            .continuation_cap
+            .filter(|cap| cap.reset_rule == CapResetRule::OnToolUse)?;
         has_used_tool(stop.transcript.as_ref()?, self.host).ok().flatten()
     }
 

@@ -152,34 +152,44 @@ impl SealedClaim {
         with_cached_results(context, snapshot.as_ref(), control).await
     }
 
+    /// Checks that the work is committed, if that is required, and returns the claimed commit.
+    async fn check_commit(
+        &self,
+        seal: &Seal,
+        root: &Path,
+        control: &mut VerificationControl,
+    ) -> Result<String, Box<CheckEvidence>> {
+        let owed = required_commit(self.duty, &self.acceptance);
+        let requirement = match self.acceptance.isolation {
+            CheckIsolation::Clean => CommitRequirement::AllWork,
+            CheckIsolation::Workspace => owed,
+        };
+        let recorded = match self.duty {
+            RoleDuty::CommitForTask => self.task_base.clone(),
+            RoleDuty::Commit => self.acceptance.sent_back_commit.clone(),
+            RoleDuty::None | RoleDuty::Approve | RoleDuty::Back => None,
+        };
+        let base = recorded.or_else(|| seal.base.clone());
+        let left_out = self.left_out.clone();
+        require_commit(CommitCheck { root: root.to_path_buf(), base, requirement, owed, left_out }, seal, control).await
+    }
+
     /// Checks that the work is committed, if that is required, and verifies the criteria. `snapshot` is the state of the
     /// work tree, if it could be read.
     pub async fn verify_claim(
-        self,
+        mut self,
         context: CheckContext,
         snapshot: Option<&WorkTreeSnapshot>,
         control: &mut VerificationControl,
     ) -> Evidence {
-        let Some((seal, sealer)) = self.sealed else {
+        let Some((seal, sealer)) = self.sealed.take() else {
             return criteria::verify_criteria(&context, &self.criteria, control).await;
         };
-        let requirement = match (self.acceptance.isolation, self.duty) {
-            (CheckIsolation::Clean, _) => CommitRequirement::AllWork,
-            (CheckIsolation::Workspace, duty) => required_commit(duty, &self.acceptance),
-        };
-        let task_base = self.acceptance.accepted_by_person.clone().or_else(|| self.task_base.clone());
-        let base = match self.duty {
-            RoleDuty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
-            RoleDuty::Commit => self.acceptance.sent_back_commit.clone().or_else(|| seal.base.clone()),
-            RoleDuty::None | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
-        };
-        let owed = required_commit(self.duty, &self.acceptance);
-        let root = context.environment.root.clone();
-        let check = CommitCheck { root, base, requirement, owed, left_out: self.left_out };
-        let commit = match require_commit(check, &seal, control).await {
+        let commit = match self.check_commit(&seal, &context.environment.root, control).await {
             Ok(commit) => commit,
             Err(objection) => return single_evidence(objection),
         };
+        let task_base = self.acceptance.accepted_by_person.clone().or_else(|| self.task_base.clone());
         let base = protected_base(task_base, &seal);
         let root = context.environment.root.clone();
         let protected = ProtectedTests::compare(&self.acceptance, base, &root, control).await;

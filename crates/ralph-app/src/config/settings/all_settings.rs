@@ -9,7 +9,7 @@ use ralph_core::claim::{ClaimRules, ClaimScope, ContradictionSearch, Promise, Pr
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
 use ralph_core::policy::{
-    AttemptTimeouts, BaselineMode, ContextMode, NonceUse, Policy, ProofRequirement, RateLimitPolicy, RequiredProof,
+    AttemptTimeouts, BaselineMode, ClaimVerification, ContextMode, MinimumProof, NonceUse, Policy, RateLimitPolicy,
 };
 
 use crate::config::checks::configured_check::ConfiguredCheck;
@@ -304,7 +304,7 @@ impl Settings {
 
     /// Returns the policy of a run with at most `max_iterations`.
     #[must_use]
-    pub fn run_policy(&self, max_iterations: u32, proof: ProofRequirement) -> Policy {
+    pub fn run_policy(&self, max_iterations: u32, proof: ClaimVerification) -> Policy {
         let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
         Policy {
             max_retries: self.limits.max_retries.value,
@@ -317,9 +317,9 @@ impl Settings {
             },
             proof,
             required_proof: if self.verification.require_proof.value {
-                RequiredProof::Proven
+                MinimumProof::Proven
             } else {
-                RequiredProof::Any
+                MinimumProof::Any
             },
             baseline: if self.verification.baseline.value { BaselineMode::Run } else { BaselineMode::Skip },
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },

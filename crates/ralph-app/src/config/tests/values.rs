@@ -31,7 +31,7 @@ fn every_available_key_has_an_effect() {
     let vars: Vec<_> = settings.prompt_variables().into_iter().collect();
     let expected = [("A", "1.10"), ("B", "no"), ("C", ""), ("D", "x\ny")];
     assert_eq!(vars, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let policy = settings.run_policy(4, ralph_core::policy::ProofRequirement::Checks);
+    let policy = settings.run_policy(4, ralph_core::policy::ClaimVerification::Checks);
     assert_eq!((policy.max_iterations, policy.max_retries, policy.timeouts.iteration_ms), (4, 0, 7_200_000));
     assert_eq!((policy.timeouts.silence_ms, policy.timeouts.after_result_ms), (300_000, 10_000));
     assert_eq!(policy.nonce, ralph_core::policy::NonceUse::EachIteration);

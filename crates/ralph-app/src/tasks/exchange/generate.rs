@@ -3,7 +3,7 @@ use std::path::Path;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
-use ralph_core::policy::{BaselineMode, Policy, RequiredProof};
+use ralph_core::policy::{BaselineMode, MinimumProof, Policy};
 use ralph_core::task::TaskGenerationPrompt;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -105,7 +105,7 @@ fn plan_generation(draft: GenerationDraft, request: GenerationRequest<'_>, proje
         policy: Policy {
             context: settings.context.value,
             baseline: BaselineMode::Skip,
-            required_proof: RequiredProof::Any,
+            required_proof: MinimumProof::Any,
             ..plan.spec.policy
         },
         ..plan.spec

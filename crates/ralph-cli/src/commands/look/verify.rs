@@ -21,7 +21,7 @@ check, the work was never committed, its commit is gone, verification.setup fail
 pub struct VerifyArgs {
     /// The start or end of a run id [default: the newest run]
     run: Option<String>,
-    /// Prints one object: run, confirmed, doubts, commit, tree, checks, not_repeated
+    /// Prints one object: run, confirmed, discrepancies, commit, tree, checks, not_repeated
     #[arg(long)]
     json: bool,
     /// Approves the commands of an imported run
@@ -47,7 +47,7 @@ fn print_report(args: &VerifyArgs, report: &ReverificationReport) -> Result<u8, 
     }
     match report.inconclusive_error() {
         Some(error) => Err(error.into()),
-        None if report.doubts.is_empty() => Ok(exit_code::COMPLETED),
+        None if report.discrepancies.is_empty() => Ok(exit_code::COMPLETED),
         None => Ok(exit_code::NOT_COMPLETE),
     }
 }

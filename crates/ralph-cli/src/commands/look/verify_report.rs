@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 pub(super) fn report_json(report: &ReverificationReport) -> Value {
     json!({
         "run": report.receipt.input.run,
-        "confirmed": report.doubts.is_empty(),
-        "doubts": report.doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "confirmed": report.discrepancies.is_empty(),
+        "discrepancies": report.discrepancies.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "commit": report.commit,
         "tree": report.rerun.tree,
         "criteria_sha256": report.rerun.criteria_sha256,
@@ -33,10 +33,10 @@ pub(super) fn report_text(report: &ReverificationReport) -> String {
     for check in non_repeatable_checks(report) {
         let _ = writeln!(text, "{:<9} `{}`: {} cannot be repeated", "as before", check.command, check.method.as_str());
     }
-    for doubt in &report.doubts {
+    for doubt in &report.discrepancies {
         let _ = writeln!(text, "{:<9} {doubt}", "doubt");
     }
-    let _ = writeln!(text, "{}", if report.doubts.is_empty() { "confirmed" } else { "not confirmed" });
+    let _ = writeln!(text, "{}", if report.discrepancies.is_empty() { "confirmed" } else { "not confirmed" });
     sanitize_text(&text)
 }
 

@@ -244,6 +244,6 @@ fn a_prompt_and_answers_of_any_size_pass_both_ways() {
     let call = project.ralph(args).args(["--promise", "COMPLETE", "--agent-arg", "acp", "--agent-arg", &script]);
     call.output().expect(0);
     let all = received_messages(&project);
-    let told = all.last().unwrap()["params"]["prompt"][0]["text"].as_str().unwrap().len();
-    assert!(told > 300_000 * 7, "{told}");
+    let printed = all.last().unwrap()["params"]["prompt"][0]["text"].as_str().unwrap().len();
+    assert!(printed > 300_000 * 7, "{printed}");
 }

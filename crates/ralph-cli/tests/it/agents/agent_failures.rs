@@ -49,8 +49,8 @@ fn an_agent_that_dies_at_once_every_time_fails_at_start_after_growing_pauses() {
     let script = project.script("stderr no key for the model\nexit 1\n");
     let answer = project.run(&["script", &script]).args(["--max-retries", "2"]).output().expect(4);
     assert_eq!(project.starts().len(), 3);
-    let said = reason(&answer);
-    assert_eq!(said, "the agent failed at startup 3 times in a row: the agent exited with code 1");
+    let printed = reason(&answer);
+    assert_eq!(printed, "the agent failed at startup 3 times in a row: the agent exited with code 1");
     assert_eq!(result(&answer)["stderr_tail"], "no key for the model\n");
     let pauses: Vec<u64> =
         answer.events_named("retry.scheduled").iter().map(|retry| retry["delay_ms"].as_u64().unwrap()).collect();
@@ -133,8 +133,8 @@ fn an_agent_whose_format_changes_during_a_run_ends_it_with_a_visible_error() {
     assert_eq!(answer.finished()["iterations"], 2);
     assert_eq!(project.starts().len(), 3);
     assert_eq!(result(&answer)["unknown_records"], 3);
-    let said = reason(&answer);
-    assert!(said.contains("not understood: none of its 3 lines is a record"), "{said}");
+    let printed = reason(&answer);
+    assert!(printed.contains("not understood: none of its 3 lines is a record"), "{printed}");
     assert_eq!(answer.events_named("claim").pop().unwrap()["claim"]["claimed"], false);
 }
 
@@ -166,6 +166,6 @@ fn an_agent_for_another_machine_is_refused_before_the_first_iteration() {
     // With registered emulators the kernel tries them, and that is the first start.
     let emulators = std::fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().count() > 2;
     let answer = call.output().expect(if emulators { 4 } else { 1 });
-    let told = if emulators { &answer.stdout } else { &answer.stderr };
-    assert!(told.contains("is not a program that this machine can run"), "{told}");
+    let printed = if emulators { &answer.stdout } else { &answer.stderr };
+    assert!(printed.contains("is not a program that this machine can run"), "{printed}");
 }

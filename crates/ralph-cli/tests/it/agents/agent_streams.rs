@@ -68,9 +68,9 @@ fn a_line_longer_than_the_memory_limit_of_ralph_is_cut_and_the_next_records_coun
 fn claude_claim() -> String {
     let text = "All done.\n\n<promise>COMPLETE</promise>";
     let content = serde_json::json!([{"type": "text", "text": text}]);
-    let said = serde_json::json!({"type": "assistant", "message": {"role": "assistant", "content": content}});
+    let answer = serde_json::json!({"type": "assistant", "message": {"role": "assistant", "content": content}});
     let result = serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
-    format!("{said}\n{result}\n")
+    format!("{answer}\n{result}\n")
 }
 
 // fault: 43
@@ -171,14 +171,14 @@ fn assert_no_escape_sequences(text: &str) {
 #[test]
 fn escape_sequences_of_an_agent_reach_the_log_but_never_the_terminal() {
     let project = Project::new();
-    let said = format!("{HOSTILE}done\n\n<promise>COMPLETE</promise>\r\n");
-    let agent = project.shell(&print_bytes(&project, said.as_bytes()));
+    let printed = format!("{HOSTILE}done\n\n<promise>COMPLETE</promise>\r\n");
+    let agent = project.shell(&print_bytes(&project, printed.as_bytes()));
     let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
     let answer = call.output().expect(0);
     assert!(answer.stderr.contains("red"), "the words are shown: {}", answer.stderr);
     assert_no_escape_sequences(&answer.stderr);
     assert_no_escape_sequences(&answer.stdout);
-    assert_eq!(log(&project), said.as_bytes());
+    assert_eq!(log(&project), printed.as_bytes());
     assert_no_escape_sequences(&project.ralph(["show"]).output().expect(0).stdout);
     assert_no_escape_sequences(&project.ralph(["events"]).output().expect(0).stdout);
 }

@@ -199,9 +199,9 @@ fn an_agent_that_is_not_logged_in_fails_with_the_login_command() {
         ("gemini", "", "Please set an Auth method", "41", "code 41: it is not logged in (hint: run `gemini` once"),
         ("gemini", "", "", "55", "it does not trust this folder (hint: trust the folder in Gemini"),
     ];
-    for (agent, output, stderr, exit_code, told) in table {
+    for (agent, output, stderr, exit_code, printed) in table {
         let reason = failure(agent, output.as_bytes(), stderr, exit_code);
-        assert!(reason.contains(told), "{agent}: {reason}");
+        assert!(reason.contains(printed), "{agent}: {reason}");
     }
 }
 
@@ -225,6 +225,6 @@ fn an_error_on_stderr_is_reported() {
     fs::write(path.with_extension("stderr"), "the moon is in the wrong place\n").unwrap();
     set_agent_program(&project, "copilot", &["replay", path.to_str().unwrap(), "1"]);
     let people = project.ralph(["run", "do it", "--agent", "copilot"]).output().expect(4);
-    let told = format!("{}{}", people.stdout, people.stderr);
-    assert!(told.contains("the moon is in the wrong place"), "{told}");
+    let printed = format!("{}{}", people.stdout, people.stderr);
+    assert!(printed.contains("the moon is in the wrong place"), "{printed}");
 }

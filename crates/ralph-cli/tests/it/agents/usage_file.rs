@@ -59,7 +59,7 @@ fn a_missing_or_broken_usage_file_leaves_the_tokens_unknown_and_the_work_counts(
     assert_eq!(tokens(&answer), vec![json!([null, null]); odd.len()], "{}", answer.stdout);
     assert_eq!(answer.finished()["outcome"], "completed");
     assert_eq!(answer.finished()["iterations"], odd.len());
-    let told = answer.events_named("warning");
-    let of = |words: &str| told.iter().filter(|warning| warning["message"].to_string().contains(words)).count();
-    assert_eq!((of("is a named pipe"), of("is a folder"), of("cannot use the usage file")), (1, 1, 1), "{told:?}");
+    let events = answer.events_named("warning");
+    let of = |words: &str| events.iter().filter(|warning| warning["message"].to_string().contains(words)).count();
+    assert_eq!((of("is a named pipe"), of("is a folder"), of("cannot use the usage file")), (1, 1, 1), "{events:?}");
 }

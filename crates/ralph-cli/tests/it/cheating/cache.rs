@@ -50,8 +50,8 @@ fn work_that_is_not_committed_does_not_count_in_a_clean_room() {
 /// The claim is accepted in the work tree, and `ralph verify` finds that the commit does not pass.
 #[test]
 fn a_result_of_ignored_files_is_found_when_the_receipt_is_verified_again() {
-    let deed = format!("mkdir out; touch out/ok; echo x >> work; {COMMIT}");
-    let cheat = Cheat::new(&["test -e out/ok"], &deed).files(&[(".gitignore", "out\n")]);
+    let agent_script = format!("mkdir out; touch out/ok; echo x >> work; {COMMIT}");
+    let cheat = Cheat::new(&["test -e out/ok"], &agent_script).files(&[(".gitignore", "out\n")]);
     let project = cheat.project();
     cheat.run(&project).expect(0);
     let again = project.ralph(["verify"]).output().expect(3).stdout;

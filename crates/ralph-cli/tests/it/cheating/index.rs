@@ -30,7 +30,7 @@ refused! {
 // spec: V15
 #[test]
 fn a_changed_test_that_is_committed_is_refused() {
-    let deed = format!("echo exit 0 > tests/check.sh; {COMMIT}");
-    Cheat::new(MAKE, &deed).is_refused("tests/check.sh was changed");
-    Cheat::new(MAKE, &deed).args(&["--clean"]).is_refused("tests/check.sh was changed");
+    let agent_script = format!("echo exit 0 > tests/check.sh; {COMMIT}");
+    Cheat::new(MAKE, &agent_script).is_refused("tests/check.sh was changed");
+    Cheat::new(MAKE, &agent_script).args(&["--clean"]).is_refused("tests/check.sh was changed");
 }

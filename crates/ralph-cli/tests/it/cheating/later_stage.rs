@@ -3,9 +3,9 @@ use super::task_cheat::TaskCheat;
 
 const DONE: &str = "echo done > work; ";
 
-fn refused(tester: &str, deed: &str, why: &str) {
-    let deed = format!("{DONE}{deed}");
-    TaskCheat { coder: "sh verify.sh", tester, deeds: &[&deed] }.is_refused(why);
+fn refused(tester: &str, agent_script: &str, why: &str) {
+    let agent_script = format!("{DONE}{agent_script}");
+    TaskCheat { coder: "sh verify.sh", tester, deeds: &[&agent_script] }.is_refused(why);
 }
 
 // spec: V20

@@ -37,12 +37,12 @@ struct Cheat<'a> {
     ignored: &'a [(&'a str, &'a str)],
     checks: &'a [&'a str],
     args: &'a [&'a str],
-    deed: &'a str,
+    agent_script: &'a str,
 }
 
 impl<'a> Cheat<'a> {
-    const fn new(check: &'a [&'a str], deed: &'a str) -> Self {
-        Self { files: &[], ignored: &[], checks: check, args: &[], deed }
+    const fn new(check: &'a [&'a str], agent_script: &'a str) -> Self {
+        Self { files: &[], ignored: &[], checks: check, args: &[], agent_script }
     }
 
     const fn files(self, files: &'a [(&'a str, &'a str)]) -> Self {
@@ -76,7 +76,7 @@ impl<'a> Cheat<'a> {
     }
 
     fn run(&self, project: &Project) -> CallOutput {
-        let agent = format!("cat > /dev/null\n{}\necho '<promise>COMPLETE</promise>'", self.deed);
+        let agent = format!("cat > /dev/null\n{}\necho '<promise>COMPLETE</promise>'", self.agent_script);
         let call = project.run_shell(&agent).args(["--max-iterations", "1"]).args(self.args);
         call.args(self.checks.iter().flat_map(|check| ["--check", *check])).output()
     }

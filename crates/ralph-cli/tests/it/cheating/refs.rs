@@ -58,9 +58,9 @@ const OVERWRITE: &str = "overwrite() {
 
 /// The claim cannot be evaluated, so it is not accepted.
 #[track_caller]
-fn cannot_be_evaluated(deed: &str) {
-    let deed = format!("{OVERWRITE}\n{deed}");
-    let cheat = Cheat::new(MAKE, &deed);
+fn cannot_be_evaluated(agent_script: &str) {
+    let agent_script = format!("{OVERWRITE}\n{agent_script}");
+    let cheat = Cheat::new(MAKE, &agent_script);
     let answer = cheat.run(&cheat.project()).expect(3);
     let verdict = answer.events_named("verdict")[0].clone();
     assert_eq!(verdict["verdict"], "could_not_evaluate", "{verdict}");
@@ -95,7 +95,7 @@ fn a_receipt_of_the_agent_is_forged() {
         "umask 077; f={state}/runs/$RALPH_RUN_ID; mkdir -p $f
          echo '{{\"version\":1,\"verified\":true,\"proof\":\"proven\",\"reason\":\"1 check passed\"}}' > $f/receipt.json"
     );
-    Cheat { deed: &forge, ..cheat }.run(&project).expect(3);
+    Cheat { agent_script: &forge, ..cheat }.run(&project).expect(3);
     let json = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!((&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]), (&false.into(), &true.into()));
     let refused = project.ralph(["verify"]).output().expect(1).stderr;
@@ -105,8 +105,8 @@ fn a_receipt_of_the_agent_is_forged() {
 // spec: V14
 #[test]
 fn a_receipt_that_was_edited_afterwards_is_forged() {
-    let deed = format!("echo x >> work; {COMMIT}");
-    let cheat = Cheat::new(&["test -e work"], &deed);
+    let agent_script = format!("echo x >> work; {COMMIT}");
+    let cheat = Cheat::new(&["test -e work"], &agent_script);
     let project = cheat.project();
     let answer = cheat.run(&project).expect(0);
     assert_eq!(answer.finished()["proof"], "checked");

@@ -7,10 +7,11 @@ use crate::sessions::hooks::{hook, start, stop};
 const VERIFY: &[&str] = &["sh verify.sh"];
 
 /// Starts a loop, cheats and claims. Returns what the agent is told.
-fn claim_after(deed: &str, more: &[&str]) -> String {
+fn claim_after(agent_script: &str, more: &[&str]) -> String {
     let project = Cheat::new(VERIFY, "").project();
     start(&project, "s", &["--check", "sh verify.sh"]).args(more).output().expect(0);
-    let done = std::process::Command::new("sh").args(["-c", deed]).current_dir(project.root()).status().unwrap();
+    let done =
+        std::process::Command::new("sh").args(["-c", agent_script]).current_dir(project.root()).status().unwrap();
     assert!(done.success());
     let answer = hook(&project, "claude", &stop("s", "<promise>DONE</promise>"));
     assert_eq!(answer["decision"], json!("block"), "{answer}");
@@ -20,20 +21,20 @@ fn claim_after(deed: &str, more: &[&str]) -> String {
 // spec: V9, H6
 #[test]
 fn the_check_script_is_replaced_in_a_session() {
-    let told = claim_after("echo exit 0 > verify.sh", &[]);
-    assert!(told.contains("verify.sh was changed"), "{told}");
+    let printed = claim_after("echo exit 0 > verify.sh", &[]);
+    assert!(printed.contains("verify.sh was changed"), "{printed}");
 }
 
 // spec: V9, H6
 #[test]
 fn the_check_script_is_a_link_in_a_session() {
-    let told = claim_after("echo exit 0 > mine; ln -sf mine verify.sh", &[]);
-    assert!(told.contains("verify.sh was replaced by a link"), "{told}");
+    let printed = claim_after("echo exit 0 > mine; ln -sf mine verify.sh", &[]);
+    assert!(printed.contains("verify.sh was replaced by a link"), "{printed}");
 }
 
 // spec: V9, H6
 #[test]
 fn a_git_filter_is_added_in_a_session() {
-    let told = claim_after("echo done > work; git config filter.sly.clean cat", &[]);
-    assert!(told.contains("filter.sly.clean was added"), "{told}");
+    let printed = claim_after("echo done > work; git config filter.sly.clean cat", &[]);
+    assert!(printed.contains("filter.sly.clean was added"), "{printed}");
 }

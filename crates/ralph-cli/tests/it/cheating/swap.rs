@@ -71,8 +71,8 @@ refused! {
 // finding: N7
 #[test]
 fn a_test_that_is_swapped_in_a_clean_checkout_is_refused() {
-    let deed = format!("echo 'echo \"git checkout -q tests; exit 0\" > tests/check.sh' > build.sh; {COMMIT}");
-    let cheat = Cheat::new(MAKE, &deed).args(&["--clean"]);
+    let agent_script = format!("echo 'echo \"git checkout -q tests; exit 0\" > tests/check.sh' > build.sh; {COMMIT}");
+    let cheat = Cheat::new(MAKE, &agent_script).args(&["--clean"]);
     cheat.is_refused("changed protected files while the checks ran: tests/check.sh");
 }
 
@@ -81,8 +81,8 @@ fn a_test_that_is_swapped_in_a_clean_checkout_is_refused() {
 #[test]
 fn a_guarded_script_that_is_swapped_in_a_clean_checkout_is_refused() {
     let swap = "echo 'mv verify.sh old; echo \"mv old verify.sh; exit 0\" > verify.sh' > build.sh";
-    let deed = format!("{swap}; {COMMIT}");
-    let cheat = Cheat::new(&["sh outer.sh"], &deed).files(OUTER).args(&["--clean", "--guard", "verify.sh"]);
+    let agent_script = format!("{swap}; {COMMIT}");
+    let cheat = Cheat::new(&["sh outer.sh"], &agent_script).files(OUTER).args(&["--clean", "--guard", "verify.sh"]);
     cheat.is_refused("verify.sh was changed and restored");
 }
 

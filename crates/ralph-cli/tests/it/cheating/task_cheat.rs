@@ -32,7 +32,7 @@ impl TaskCheat<'_> {
         fs::write(&path, text).unwrap();
         project.ralph(["task", "import", path.to_str().unwrap()]).output().expect(0);
         project.shell(AGENT);
-        (1..).zip(self.deeds).for_each(|(number, deed)| set_deed(&project, number, deed));
+        (1..).zip(self.deeds).for_each(|(number, agent_script)| set_deed(&project, number, agent_script));
         project
     }
 

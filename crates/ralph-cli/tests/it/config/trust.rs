@@ -105,15 +105,15 @@ const CALLS: [&str; 6] = [
 /// Runs an agent that calls ralph in this way. The output is in `said`.
 fn call_as_agent(project: &Project, way: &str, args: &str) -> String {
     let _ = fs::remove_file(project.outside("over"));
-    let said = project.outside("said");
-    let call = way.replace("ARGS", &format!("{args} > '{said}' 2>&1 < /dev/null", said = said.display()));
+    let file = project.outside("said");
+    let call = way.replace("ARGS", &format!("{args} > '{file}' 2>&1 < /dev/null", file = file.display()));
     let agent = format!("cat > /dev/null; {call}; echo '<promise>COMPLETE</promise>'");
     let flags = ["--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
     let run = ["run", "do the work", "--promise", "COMPLETE", "--json", "--check", "true"];
     let tree: &[&str] = if way.contains("MAIN") { &["--worktree"] } else { &[] };
     let call = project.ralph(run).args(flags).args([format!("--agent-arg={agent}")]).args(tree);
     call.env("RALPH", RALPH).env("MAIN", project.root().display().to_string()).output();
-    fs::read_to_string(said).unwrap()
+    fs::read_to_string(file).unwrap()
 }
 
 // spec: X6
@@ -125,8 +125,8 @@ fn an_agent_cannot_approve_its_own_commands_however_it_calls_ralph() {
         project.commit();
         fs::create_dir_all(project.root().join(".ralph")).unwrap();
         project.write(".ralph/config.yaml", "checks: [touch pwned]\n");
-        let said = call_as_agent(&project, way, "trust --yes");
-        assert!(said.contains("an agent cannot approve the commands of the project"), "{way}: {said}");
+        let printed = call_as_agent(&project, way, "trust --yes");
+        assert!(printed.contains("an agent cannot approve the commands of the project"), "{way}: {printed}");
         let shown = project.ralph(["trust", "--show"]).output().expect(0);
         assert!(shown.stdout.ends_with("\nnot approved\n"), "{way}: {}", shown.stdout);
     }
@@ -139,11 +139,11 @@ fn an_agent_that_replaces_its_own_process_is_recognised_too() {
     let project = Project::new();
     fs::create_dir_all(project.root().join(".ralph")).unwrap();
     project.write(".ralph/config.yaml", "checks: [touch pwned]\n");
-    let said = project.outside("said");
-    let agent = format!("exec env -u RALPH_RUN_ID '{RALPH}' trust --yes > '{}' 2>&1", said.display());
+    let file = project.outside("said");
+    let agent = format!("exec env -u RALPH_RUN_ID '{RALPH}' trust --yes > '{}' 2>&1", file.display());
     project.run_shell(&agent).args(["--check", "true", "--max-retries", "0"]).output().expect(4);
-    let said = fs::read_to_string(said).unwrap();
-    assert!(said.contains("an agent cannot approve the commands of the project"), "{said}");
+    let file = fs::read_to_string(file).unwrap();
+    assert!(file.contains("an agent cannot approve the commands of the project"), "{file}");
 }
 
 // spec: X6

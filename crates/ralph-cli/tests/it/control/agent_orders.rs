@@ -38,19 +38,19 @@ fn project_with_task() -> Project {
 fn an_agent_of_a_run_cannot_give_the_orders_of_a_person() {
     for unset in ["", "env -u RALPH_RUN_ID -u RALPH_PROJECT"] {
         let project = project_with_task();
-        let said = project.outside("said");
+        let file = project.outside("said");
         let call = |(order, _): &(&str, &str)| {
-            format!("{unset} '{RALPH}' {order} >> '{}' 2>&1 < /dev/null; echo \"= $?\" >> '{0}'", said.display())
+            format!("{unset} '{RALPH}' {order} >> '{}' 2>&1 < /dev/null; echo \"= $?\" >> '{0}'", file.display())
         };
         let calls: Vec<String> = ORDERS.iter().map(call).collect();
         let agent = format!("cat > /dev/null; {}; echo '<promise>COMPLETE</promise>'", calls.join("; "));
         project.run_shell(&agent).output().expect(0);
-        let said = fs::read_to_string(said).unwrap();
-        let answers: Vec<&str> = said.split_inclusive("= ").collect();
+        let file = fs::read_to_string(file).unwrap();
+        let answers: Vec<&str> = file.split_inclusive("= ").collect();
         for ((order, words), answer) in ORDERS.iter().zip(&answers) {
-            assert!(answer.contains(words), "{unset} {order}: {said}");
+            assert!(answer.contains(words), "{unset} {order}: {file}");
         }
-        assert!(!said.contains("= 0\n"), "{said}");
+        assert!(!file.contains("= 0\n"), "{file}");
         let shown = project.ralph(["trust", "--show"]).output().expect(0);
         assert!(shown.stdout.ends_with("\napproved\n"), "{}", shown.stdout);
     }

@@ -43,8 +43,8 @@ fn attach_shows_each_message_once_and_in_order() {
     attached.wait_for_stderr("  two\n");
     release_agent(&project);
     let shown = attached.wait_without_invariants().expect(3).stderr;
-    let told = |line: &&str| ["  two", "  three", "  four"].contains(line) || line.starts_with("── iter");
-    let order: Vec<&str> = shown.lines().filter(told).map(|line| line.trim_end_matches([' ', '─'])).collect();
+    let printed = |line: &&str| ["  two", "  three", "  four"].contains(line) || line.starts_with("── iter");
+    let order: Vec<&str> = shown.lines().filter(printed).map(|line| line.trim_end_matches([' ', '─'])).collect();
     let expected = ["── iteration 1/3", "── iteration 2/3", "  two", "  three", "── iteration 3/3", "  four"];
     assert_eq!(order, expected, "{shown}");
     run.wait_and_show(&project);

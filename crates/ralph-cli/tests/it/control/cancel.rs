@@ -60,8 +60,8 @@ fn a_cancel_ends_an_active_loop_and_says_where_it_was() {
     let running = project.run(&["hang"]).args(["--max-iterations", "15"]).start();
     let id = id_of(&running);
     project.wait_for("ready");
-    let told = beside(&project, &["cancel", short(&id)]).expect(0);
-    assert_eq!(told.stdout, format!("Cancelled Ralph loop for {} at iteration 1/15\n", short(&id)));
+    let call = beside(&project, &["cancel", short(&id)]).expect(0);
+    assert_eq!(call.stdout, format!("Cancelled Ralph loop for {} at iteration 1/15\n", short(&id)));
     assert!(project.processes_of_runs().is_empty(), "nothing is left when it says so");
     let answer = running.wait().expect(9);
     was_cancelled(&answer);
@@ -94,12 +94,12 @@ fn a_cancel_by_the_name_of_its_task_cancels_the_task_and_a_retry_makes_it_ready_
     let running = stage(&project, &["hang"]).start();
     project.wait_for("ready");
     assert_eq!(task_status(&project), "coding");
-    let told = beside(&project, &["ralph-cancel", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
+    let call = beside(&project, &["ralph-cancel", "T-1"]).expect(0);
+    assert_eq!(call.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
     was_cancelled(&running.wait().expect(9));
     assert_eq!(task_status(&project), "cancelled");
-    let told = beside(&project, &["cancel", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "T-1 was already cancelled\n");
+    let call = beside(&project, &["cancel", "T-1"]).expect(0);
+    assert_eq!(call.stdout, "T-1 was already cancelled\n");
     assert_eq!(beside(&project, &["retry", "T-1"]).expect(0).stdout, "T-1 is ready again\n");
     assert_eq!(task_status(&project), "todo");
     stage(&project, &["complete"]).output().expect(0);
@@ -140,10 +140,10 @@ fn of_two_concurrent_cancels_one_cancels_and_the_other_reports_it_as_done() {
     let id = id_of(&running);
     project.wait_for("ready");
     let both = [(); 2].map(|()| project.ralph(["cancel", &id]).start());
-    let mut told = both.map(|call| call.wait_without_invariants().expect(0).stdout);
-    told.sort();
-    assert!(told[0].starts_with("Cancelled Ralph loop for "), "{told:?}");
-    assert!(told[1].ends_with(" was already cancelled\n"), "{told:?}");
+    let mut output = both.map(|call| call.wait_without_invariants().expect(0).stdout);
+    output.sort();
+    assert!(output[0].starts_with("Cancelled Ralph loop for "), "{output:?}");
+    assert!(output[1].ends_with(" was already cancelled\n"), "{output:?}");
     let answer = running.wait().expect(9);
     assert_eq!(answer.events_named("stop.requested").len(), 1);
 }
@@ -169,8 +169,8 @@ fn a_run_whose_ralph_was_killed_is_cancelled_with_its_remaining_processes() {
     project.wait_for("ready");
     running.signal(Signal::KILL);
     running.wait_without_invariants();
-    let told = project.ralph(["cancel", &id]).output().expect(0);
-    assert!(told.stdout.starts_with("Cancelled Ralph loop for "), "{}", told.stdout);
+    let call = project.ralph(["cancel", &id]).output().expect(0);
+    assert!(call.stdout.starts_with("Cancelled Ralph loop for "), "{}", call.stdout);
     let journal = project.ralph(["events", &id]).output().expect(0).events();
     let names: Vec<&str> = journal.iter().rev().take(3).map(|fact| fact["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["run.finished", "iteration.ended", "attempt.ended"]);
@@ -219,8 +219,8 @@ fn a_stopped_ralph_does_not_answer_and_can_be_killed() {
     let refused = beside(&project, &["cancel", &id]).expect(10);
     assert!(refused.stderr.contains("does not answer: process "), "{}", refused.stderr);
     assert!(refused.stderr.contains("--kill"), "{}", refused.stderr);
-    let told = beside(&project, &["cancel", &id, "--kill"]).expect(0);
-    assert!(told.stdout.starts_with("Cancelled Ralph loop for "), "{}", told.stdout);
+    let call = beside(&project, &["cancel", &id, "--kill"]).expect(0);
+    assert!(call.stdout.starts_with("Cancelled Ralph loop for "), "{}", call.stdout);
     assert_eq!(running.wait().code(), -9);
     let shown = project.ralph(["show", &id, "--json"]).output().expect(0).json();
     assert_eq!(shown["outcome"], "cancelled");
@@ -272,8 +272,8 @@ fn unknown_ids_are_refused_with_a_suggestion() {
 #[test]
 fn an_idle_task_is_cancelled_at_once_and_a_finished_one_is_not() {
     let project = with_task();
-    let told = project.ralph(["cancel", "T-1"]).output().expect(0);
-    assert_eq!(told.stdout, "Cancelled T-1; no loop was running for it\n");
+    let call = project.ralph(["cancel", "T-1"]).output().expect(0);
+    assert_eq!(call.stdout, "Cancelled T-1; no loop was running for it\n");
     assert_eq!(task_status(&project), "cancelled");
     project.ralph(["task", "edit", "T-1", "--status", "done"]).output().expect(0);
     for command in ["cancel", "retry"] {
@@ -294,11 +294,14 @@ fn a_cancel_gives_the_grace_and_leaves_nothing_behind() {
     // What a machine as busy as this one needs, where the agent leaves at once.
     let (polite, _) = cancelled(&["hang"], "1h");
     let grace = Duration::from_millis(1_500);
-    let (took, told) = cancelled(&["ignore-term"], "1500ms");
+    let (took, printed) = cancelled(&["ignore-term"], "1500ms");
     assert!(took >= grace, "it had its grace: {took:?}");
     let most = grace + Duration::from_secs(1) + polite * 10;
     assert!(took <= most, "it was gone after {took:?}, and {most:?} are allowed (polite: {polite:?})");
-    assert!(told.contains("the agent and its checks have at most 1500ms to stop; then they are killed"), "{told}");
+    assert!(
+        printed.contains("the agent and its checks have at most 1500ms to stop; then they are killed"),
+        "{printed}"
+    );
 }
 
 /// Cancels a loop whose agent has this mode. Returns the recorded duration and the output for people.
@@ -307,11 +310,11 @@ fn cancelled(agent: &[&str], grace: &str) -> (Duration, String) {
     let running = project.run(agent).args(["--grace", grace, "--timeout", "1h"]).start();
     let id = id_of(&running);
     project.wait_for("ready");
-    let told = beside(&project, &["cancel", &id]).expect(0).stderr;
+    let printed = beside(&project, &["cancel", &id]).expect(0).stderr;
     assert!(project.processes_of_runs().is_empty(), "nothing is left when it says so");
     let answer = running.wait().expect(9);
     let at = |name: &str| time(&answer.events_named(name)[0]);
-    (at("run.finished") - at("stop.requested"), told)
+    (at("run.finished") - at("stop.requested"), printed)
 }
 
 fn time(fact: &Value) -> Duration {

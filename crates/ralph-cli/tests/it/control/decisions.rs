@@ -66,8 +66,8 @@ fn prompts(project: &Project) -> String {
 fn a_person_accepts_a_blocked_run_and_every_view_says_so() {
     let project = project();
     let run = blocked_run(&project, &[]);
-    let said = decide(&project, &["accept", &run, "--because", "the target was wrong"]).output().expect(0).stdout;
-    assert!(said.contains("is completed (checked, accepted by anna)"), "{said}");
+    let printed = decide(&project, &["accept", &run, "--because", "the target was wrong"]).output().expect(0).stdout;
+    assert!(printed.contains("is completed (checked, accepted by anna)"), "{printed}");
     let show = shown(&project, &run);
     assert_eq!(
         (&show["status"], &show["proof"], &show["exit_code"]),
@@ -143,8 +143,8 @@ fn a_rejected_run_is_resumed_with_the_reason_in_its_prompt() {
     let run = blocked_run(&project, &[]);
     let usage = decide(&project, &["reject", &run]).output().expect(64).stderr;
     assert!(usage.contains("--because"), "{usage}");
-    let said = decide(&project, &["reject", &run, "--because", "keep the Makefile"]).output().expect(0).stdout;
-    assert!(said.contains("ralph resume"), "{said}");
+    let printed = decide(&project, &["reject", &run, "--because", "keep the Makefile"]).output().expect(0).stdout;
+    assert!(printed.contains("ralph resume"), "{printed}");
     assert_eq!(shown(&project, &run)["status"], "interrupted");
     let answer = project.ralph(["resume", &run, "--json"]).output().expect(0);
     assert_eq!(answer.finished()["outcome"], "completed");
@@ -164,8 +164,8 @@ fn a_question_is_not_accepted_but_answered() {
         assert!(refused.contains("waits for an answer") && refused.contains("which key?"), "{refused}");
         assert!(refused.contains("ralph guide"), "{refused}");
     }
-    let said = decide(&project, &["guide", &run, "the one in the safe"]).output().expect(0).stdout;
-    assert!(said.contains("ralph resume"), "{said}");
+    let printed = decide(&project, &["guide", &run, "the one in the safe"]).output().expect(0).stdout;
+    assert!(printed.contains("ralph resume"), "{printed}");
     project.ralph(["resume", &run, "--json"]).output().expect(0);
 }
 
@@ -213,8 +213,8 @@ fn task(project: &Project) -> Value {
 fn a_person_accepts_the_stage_of_a_task_and_the_next_one_is_queued() {
     let project = project();
     blocked_task(&project);
-    let said = decide(&project, &["accept", "T-1"]).output().expect(0).stdout;
-    assert!(said.contains("anna accepted coder of T-1; the next stage is reviewer"), "{said}");
+    let printed = decide(&project, &["accept", "T-1"]).output().expect(0).stdout;
+    assert!(printed.contains("anna accepted coder of T-1; the next stage is reviewer"), "{printed}");
     let shown = task(&project);
     assert_eq!(shown["status"], "reviewing");
     assert_eq!(shown["runs"][0]["status"], "completed");

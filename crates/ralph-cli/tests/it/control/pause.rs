@@ -38,9 +38,9 @@ fn a_pause_waits_for_the_end_of_the_iteration_and_a_resume_continues() {
     let running = project.run(&["script", &script]).start();
     let id = id_of(&running);
     project.wait_for("at-1");
-    let told = beside(&project, &["pause", &id]).expect(0);
+    let call = beside(&project, &["pause", &id]).expect(0);
     assert_eq!(
-        told.stdout,
+        call.stdout,
         format!("The Ralph loop for {} at iteration 1/10 pauses after this iteration\n", short(&id))
     );
     assert_eq!(status(&project)["pause_requested"], true);
@@ -48,8 +48,8 @@ fn a_pause_waits_for_the_end_of_the_iteration_and_a_resume_continues() {
     wait_until_paused(&running);
     assert_eq!(status(&project)["status"], "paused");
     assert_eq!(project.starts().len(), 1);
-    let told = beside(&project, &["resume", &id]).expect(0);
-    assert_eq!(told.stdout, format!("Resumed Ralph loop for {} at iteration 1/10\n", short(&id)));
+    let call = beside(&project, &["resume", &id]).expect(0);
+    assert_eq!(call.stdout, format!("Resumed Ralph loop for {} at iteration 1/10\n", short(&id)));
     project.wait_for("at-2");
     release_iteration(&project, 2);
     let answer = running.wait().expect(0);
@@ -66,8 +66,8 @@ fn an_immediate_pause_stops_the_agent_and_its_iteration_is_repeated() {
     let running = project.run(&["script", &script]).start();
     let id = id_of(&running);
     project.wait_for("at-1");
-    let told = beside(&project, &["pause", &id, "--now"]).expect(0);
-    assert_eq!(told.stdout, format!("Paused Ralph loop for {} at iteration 1/10\n", short(&id)));
+    let call = beside(&project, &["pause", &id, "--now"]).expect(0);
+    assert_eq!(call.stdout, format!("Paused Ralph loop for {} at iteration 1/10\n", short(&id)));
     assert!(project.processes_of_runs().is_empty(), "no process is left");
     beside(&project, &["resume", &id]).expect(0);
     let answer = running.wait().expect(0);
@@ -134,8 +134,8 @@ fn guidance_is_in_the_next_prompt_without_a_valid_promise() {
     let id = id_of(&running);
     project.wait_for("at-1");
     fs::write(project.outside("hint"), "second: <promise>COMPLETE</promise> is no answer\n").unwrap();
-    let told = beside(&project, &["guide", short(&id), "first: leave the parser alone"]).expect(0);
-    assert!(told.stdout.ends_with("it is part of the next prompt\n"), "{}", told.stdout);
+    let output = beside(&project, &["guide", short(&id), "first: leave the parser alone"]).expect(0);
+    assert!(output.stdout.ends_with("it is part of the next prompt\n"), "{}", output.stdout);
     let file = format!("@{}", project.outside("hint").display());
     beside(&project, &["guide", &id, &file]).expect(0);
     let call = project.ralph(["guide", &id, "-"]).input("third: from a pipe\n");
@@ -157,8 +157,8 @@ fn guidance_is_in_the_next_prompt_without_a_valid_promise() {
 #[test]
 fn guidance_for_an_idle_task_waits_for_its_stage() {
     let project = with_task();
-    let told = project.ralph(["guide", "T-1", "mind the gap"]).output().expect(0);
-    assert_eq!(told.stdout, "Stored for T-1; no loop is running for it now\n");
+    let call = project.ralph(["guide", "T-1", "mind the gap"]).output().expect(0);
+    assert_eq!(call.stdout, "Stored for T-1; no loop is running for it now\n");
     let script = project.script("prompt ../prompt-1\ntext Done.\\n\\n{promise}\n");
     let answer = stage(&project, &["script", &script]).output().expect(0);
     assert!(prompt(&project, 1).contains("> mind the gap\n"), "{}", prompt(&project, 1));
@@ -178,8 +178,8 @@ fn guidance_for_an_interrupted_run_is_in_the_first_prompt_after_it() {
     project.wait_for("at-1");
     running.signal(Signal::INT);
     running.wait().expect(130);
-    let told = project.ralph(["guide", &id, "mind the gap"]).output().expect(0);
-    assert!(told.stdout.starts_with("Stored for "), "{}", told.stdout);
+    let call = project.ralph(["guide", &id, "mind the gap"]).output().expect(0);
+    assert!(call.stdout.starts_with("Stored for "), "{}", call.stdout);
     release_iteration(&project, 2);
     project.ralph(["resume", &id]).output().expect(0);
     assert!(prompt(&project, 2).contains("> mind the gap\n"), "{}", prompt(&project, 2));
@@ -204,10 +204,10 @@ fn a_hundred_concurrent_requests_are_each_handled_once() {
     let prompt = prompt(&project, 2);
     release_iteration(&project, 2);
     let answer = running.wait().expect(0);
-    let mut told: Vec<String> =
+    let mut printed: Vec<String> =
         answer.events_named("run.guided").iter().map(|fact| fact["words"].as_str().unwrap().to_owned()).collect();
-    told.sort();
-    assert_eq!(told, words);
+    printed.sort();
+    assert_eq!(printed, words);
     assert!(words.iter().all(|words| prompt.matches(words.as_str()).count() == 1));
 }
 
@@ -245,8 +245,8 @@ fn a_pause_during_a_rate_limit_wait_starts_at_once() {
     let running = project.run_agent_mine().start();
     let id = id_of(&running);
     running.wait_for_event("limit.waiting");
-    let told = beside(&project, &["pause", &id]).expect(0);
-    assert!(told.stdout.starts_with("Paused Ralph loop for "), "{}", told.stdout);
+    let call = beside(&project, &["pause", &id]).expect(0);
+    assert!(call.stdout.starts_with("Paused Ralph loop for "), "{}", call.stdout);
     beside(&project, &["resume", &id]).expect(0);
     wait_until("it waits again", || status(&project)["status"] == "rate_limited");
     beside(&project, &["cancel", &id]).expect(0);

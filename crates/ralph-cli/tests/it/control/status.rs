@@ -18,16 +18,16 @@ fn status_names_each_loop_by_its_task_and_its_role() {
     let id = id_of(&running);
     project.wait_for("ready");
     for name in ["status", "ralph-status"] {
-        let told = beside(&project, &[name]).expect(0).stdout;
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 2, "{told}");
+        let printed = beside(&project, &[name]).expect(0).stdout;
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(lines.len(), 2, "{printed}");
         assert_eq!(lines[0], "Active Ralph Loops:");
-        assert!(lines[1].starts_with("  T-1 (coder): iteration 1/15, started "), "{told}");
-        assert!(lines[1].ends_with("s ago"), "{told}");
+        assert!(lines[1].starts_with("  T-1 (coder): iteration 1/15, started "), "{printed}");
+        assert!(lines[1].ends_with("s ago"), "{printed}");
     }
-    let told = beside(&project, &["status", "--json"]).expect(0).json();
-    assert_eq!((&told[0]["id"], &told[0]["status"]), (&id.as_str().into(), &"running".into()));
-    assert_eq!((&told[0]["task"], &told[0]["iteration"]), (&"T-1".into(), &1.into()));
+    let printed = beside(&project, &["status", "--json"]).expect(0).json();
+    assert_eq!((&printed[0]["id"], &printed[0]["status"]), (&id.as_str().into(), &"running".into()));
+    assert_eq!((&printed[0]["task"], &printed[0]["iteration"]), (&"T-1".into(), &1.into()));
     running.signal(Signal::INT);
     running.wait().expect(130);
     assert_eq!(project.ralph(["status"]).output().expect(0).stdout, "No active Ralph loops\n");
@@ -39,12 +39,12 @@ fn a_symlink_with_a_name_of_the_original_scripts_runs_that_command() {
     let project = Project::new();
     let link = project.outside("ralph-status");
     symlink(env!("CARGO_BIN_EXE_ralph"), &link).unwrap();
-    let told = project.ralph(["--json"]).with(|command| {
+    let printed = project.ralph(["--json"]).with(|command| {
         let mut linked = std::process::Command::new(&link);
         linked.args(command.get_args()).current_dir(project.root()).env("HOME", project.home());
         *command = linked;
     });
-    assert_eq!(told.output().expect(0).stdout, "[]\n");
+    assert_eq!(printed.output().expect(0).stdout, "[]\n");
 }
 
 // spec: U3, L13
@@ -56,10 +56,10 @@ fn a_loop_whose_ralph_died_is_shown_as_such() {
     project.wait_for("ready");
     running.signal(Signal::KILL);
     running.wait_without_invariants();
-    let told = beside(&project, &["status"]).expect(0).stdout;
+    let printed = beside(&project, &["status"]).expect(0).stdout;
     let short = short(&id);
-    assert!(told.contains(&format!("  {short} (run): iteration 1/10, started ")), "{told}");
-    assert!(told.contains(&format!("    died; ralph resume {short}\n")), "{told}");
+    assert!(printed.contains(&format!("  {short} (run): iteration 1/10, started ")), "{printed}");
+    assert!(printed.contains(&format!("    died; ralph resume {short}\n")), "{printed}");
     wait_until("its agent is gone too", || project.processes_of_runs().is_empty());
 }
 
@@ -71,8 +71,8 @@ fn status_shows_the_activity_beside_the_position_of_a_loop() {
     let call = project.run(&["complete"]).args(["--check", check]).env("RALPH_VERIFICATION_BASELINE", "off");
     let running = call.start();
     project.wait_for("checking");
-    let told = beside(&project, &["status"]).expect(0).stdout;
-    assert!(told.contains("\n    checks the claim"), "{told}");
+    let printed = beside(&project, &["status"]).expect(0).stdout;
+    assert!(printed.contains("\n    checks the claim"), "{printed}");
     running.signal(Signal::INT);
     running.wait().expect(130);
 }
@@ -99,8 +99,8 @@ fn a_watch_without_a_terminal_prints_a_line_for_every_change() {
 /// Waits until the watch shows this activity of the run.
 fn wait_for_activity(watching: &Running<'_>, id: &str, status: &str) {
     wait_until(&format!("the run is seen as {status}"), || {
-        let told = watching.stdout_so_far();
-        let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let printed = watching.stdout_so_far();
+        let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let mut lines = whole.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         lines.any(|line| line["id"] == id && line["status"] == status)
     });

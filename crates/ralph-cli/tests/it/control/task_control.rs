@@ -27,8 +27,8 @@ fn coder_only_worker(project: &Project) -> Call<'_> {
 fn a_cancelled_task_frees_the_worker_for_the_others() {
     let project = project(&[("T-1", ""), ("T-2", "")]);
     let working = start_held_worker(&project, "coder", coder_only_worker(&project));
-    let told = beside(&project, &["cancel", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
+    let call = beside(&project, &["cancel", "T-1"]).expect(0);
+    assert_eq!(call.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
     let answer = working.wait().expect(3);
     assert!(
         has_status(&project, "T-1", "cancelled") && has_status(&project, "T-2", "done"),
@@ -47,12 +47,12 @@ fn a_cancelled_task_frees_the_worker_for_the_others() {
 fn a_task_is_paused_guided_and_resumed_by_its_name() {
     let project = project(&[("T-1", "")]);
     let working = start_held_worker(&project, "coder", coder_only_worker(&project));
-    let told = beside(&project, &["pause", "T-1", "--now"]).expect(0);
-    assert_eq!(told.stdout, "Paused Ralph loop for T-1 at iteration 1/15\n");
+    let call = beside(&project, &["pause", "T-1", "--now"]).expect(0);
+    assert_eq!(call.stdout, "Paused Ralph loop for T-1 at iteration 1/15\n");
     assert_eq!(status_of(&project, "T-1"), "paused");
     beside(&project, &["guide", "T-1", "mind the gap"]).expect(0);
-    let told = beside(&project, &["resume", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "Resumed Ralph loop for T-1 at iteration 1/15\n");
+    let call = beside(&project, &["resume", "T-1"]).expect(0);
+    assert_eq!(call.stdout, "Resumed Ralph loop for T-1 at iteration 1/15\n");
     working.wait().expect(0);
     let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
     assert!(prompt.contains("> mind the gap\n"), "{prompt}");
@@ -84,8 +84,8 @@ fn a_paused_task_whose_worker_was_killed_stays_paused_for_the_next_worker() {
     working.signal(Signal::KILL);
     working.wait_without_invariants();
     assert_eq!(status_of(&project, "T-1"), "died");
-    let told = beside(&project, &["status"]).expect(0).stdout;
-    assert!(told.contains("    died; ralph work resumes it\n"), "{told}");
+    let printed = beside(&project, &["status"]).expect(0).stdout;
+    assert!(printed.contains("    died; ralph work resumes it\n"), "{printed}");
     let working = coder_only_worker(&project).start();
     wait_until("it is paused again", || status_of(&project, "T-1") == "paused");
     assert_eq!(starts(&project).len(), 1, "no agent works during a pause");
@@ -132,9 +132,9 @@ fn of_two_concurrent_cancels_of_a_worker_s_task_one_cancels_before_it_reports() 
     let project = project(&[("T-1", "")]);
     let working = start_held_worker(&project, "coder", coder_only_worker(&project));
     let both = [(); 2].map(|()| project.ralph(["cancel", "T-1"]).start());
-    let told = both.map(|call| call.wait_without_invariants().expect(0).stdout);
-    let cancelled = told.iter().filter(|told| told.starts_with("Cancelled Ralph loop for T-1")).count();
-    assert_eq!(cancelled, 1, "{told:?}");
+    let answer = both.map(|call| call.wait_without_invariants().expect(0).stdout);
+    let cancelled = answer.iter().filter(|answer| answer.starts_with("Cancelled Ralph loop for T-1")).count();
+    assert_eq!(cancelled, 1, "{answer:?}");
     assert!(has_status(&project, "T-1", "cancelled"));
     working.wait().expect(3);
 }

@@ -350,8 +350,8 @@ fn lost_output_is_reported_and_is_not_a_success() {
     assert!(failed.stderr.contains("cannot write to standard output"), "{}", failed.stderr);
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!((&runs[0]["status"], &runs[1]["status"]), (&"failed".into(), &"completed".into()));
-    let told = redirected(project.run_on("x", &["complete"]), ">/dev/full").output().expect(1);
-    assert!(told.stderr.contains("cannot write to standard output"), "{}", told.stderr);
+    let printed = redirected(project.run_on("x", &["complete"]), ">/dev/full").output().expect(1);
+    assert!(printed.stderr.contains("cannot write to standard output"), "{}", printed.stderr);
 }
 
 // spec: C6, U1

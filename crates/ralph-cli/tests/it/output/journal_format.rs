@@ -15,8 +15,8 @@ fn examples() -> Vec<Value> {
 
 /// Returns the names of all events, from the error about an unknown one.
 fn names() -> BTreeSet<String> {
-    let told = serde_json::from_str::<Fact>(r#"{"event":"?"}"#).unwrap_err().to_string();
-    let (_, known) = told.split_once("expected one of").unwrap();
+    let printed = serde_json::from_str::<Fact>(r#"{"event":"?"}"#).unwrap_err().to_string();
+    let (_, known) = printed.split_once("expected one of").unwrap();
     known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

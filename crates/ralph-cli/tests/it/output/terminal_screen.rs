@@ -96,12 +96,12 @@ fn no_message_breaks_a_word_on_a_narrow_terminal() {
     project.run(&["complete"]).args(["--max-iterations", "1"]).output().expect(3);
     let calls: [&[&str]; 3] = [&["runs"], &["show"], &["trust", "--show"]];
     for call in calls {
-        let told = |columns| {
+        let printed = |columns| {
             let mut terminal = Terminal::start_with(project.ralph(call).command(), columns);
             assert_eq!(terminal.wait().code(), Some(0), "{call:?}: {}", terminal.shown());
             terminal.rows()
         };
-        let (whole, narrow) = (told(0).join(" "), told(44));
+        let (whole, narrow) = (printed(0).join(" "), printed(44));
         let wide: Vec<_> = narrow.iter().filter(|row| !fits_terminal(row, 44)).collect();
         assert!(wide.is_empty(), "{call:?}: {wide:#?}");
         let narrow = narrow.join(" ");

@@ -79,8 +79,8 @@ pub fn greeted(fixture: &Fixture, id: &str) {
         assert!(asked[1].contains(words), "{words:?} is not in {}", asked[1]);
     }
     assert_eq!(fs::read_to_string(fixture.project.root().join("greeting.txt")).unwrap(), "hello\n");
-    let told = status(fixture, id);
-    assert_eq!((&told["status"], &told["iteration"]), (&json!("completed"), &json!(2)), "{told}");
+    let answer = status(fixture, id);
+    assert_eq!((&answer["status"], &answer["iteration"]), (&json!("completed"), &json!(2)), "{answer}");
 }
 
 /// The session claims too early, is continued with the reason, does the work, is verified and stops.

@@ -47,8 +47,8 @@ fn serve(fixture: &Fixture) -> (Running<'_>, String) {
     let running = call.start();
     let mut url = None;
     wait_until_within(WAIT_TIMEOUT, "it serves", || {
-        let said = running.stdout_so_far();
-        url = said.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).map(str::to_owned);
+        let message = running.stdout_so_far();
+        url = message.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).map(str::to_owned);
         url.is_some()
     });
     (running, url.unwrap())

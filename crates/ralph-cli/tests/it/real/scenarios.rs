@@ -93,14 +93,14 @@ pub fn generated_tasks_are_imported_and_wait_for_approval(agent: &'static AgentS
         let file = "for notes in .ralph/notes/*.md; do printf '%b' \"$tasks\" > \"${notes%.md}.tasks.yaml\"; done";
         json!({"run": format!("tasks='- id: greet-1\\n  title: Greet\\n  completion: {{outcome: o{words}}}\\n'; {file}")})
     };
-    let said = json!({"say": "They are written.\n\n<promise>TASKS_WRITTEN</promise>"});
+    let reply = json!({"say": "They are written.\n\n<promise>TASKS_WRITTEN</promise>"});
     let more = ", acceptance_criteria: [a], coder: {verification_config: {command: make}}";
-    let fixture = Fixture::new(agent, |_| json!([answer(""), said, answer(more), said]));
+    let fixture = Fixture::new(agent, |_| json!([answer(""), reply, answer(more), reply]));
     fixture.project.write("greet.md", "# Greet\n\nSay hello.\n");
     let call = ["task", "generate", "greet.md", "--agent", agent.name, "--permission", "full", "--json"];
     let made = fixture.ralph(&call).env("IS_SANDBOX", "1").output().expect(0);
-    let told: Value = serde_json::from_str(made.stdout.lines().last().unwrap()).unwrap();
-    assert_eq!(told["tasks"], json!([{"id": "greet-1", "status": "todo", "approved": false}]));
+    let printed: Value = serde_json::from_str(made.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(printed["tasks"], json!([{"id": "greet-1", "status": "todo", "approved": false}]));
     let asked: Vec<String> = fixture.server.asked().iter().map(Value::to_string).collect();
     assert!(asked[0].contains("Say hello."), "{}", asked[0]);
     assert!(asked[2].contains("completion.acceptance_criteria: required field is missing"), "{}", asked[2]);

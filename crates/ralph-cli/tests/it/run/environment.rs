@@ -38,8 +38,8 @@ fn the_retry_of_a_failed_promise_may_promise_again() {
 fn an_agent_that_removes_its_workspace_ends_the_run_with_a_clear_reason() {
     let project = Project::new();
     let answer = project.run(&["chdir-rm"]).output().expect(10);
-    let told = format!("{}{}", answer.stdout, answer.stderr);
-    assert!(told.contains("workspace") && told.contains("removed"), "{told}");
+    let printed = format!("{}{}", answer.stdout, answer.stderr);
+    assert!(printed.contains("workspace") && printed.contains("removed"), "{printed}");
     assert_eq!(project.starts().len(), 1);
 }
 

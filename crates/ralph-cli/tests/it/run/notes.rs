@@ -78,8 +78,8 @@ fn a_link_or_pipe_in_place_of_the_notes_is_refused_without_delay() {
         let prompt = prompt(&project, 2);
         assert!(!prompt.contains("not for agents") && prompt.contains("## Notes"), "{prompt}");
         let warnings = answer.events_named("warning");
-        let told = warnings.iter().any(|warning| warning["message"].as_str().unwrap().contains("cannot read"));
-        assert!(told, "{plant}: {}", answer.stdout);
+        let printed = warnings.iter().any(|warning| warning["message"].as_str().unwrap().contains("cannot read"));
+        assert!(printed, "{plant}: {}", answer.stdout);
     }
 }
 

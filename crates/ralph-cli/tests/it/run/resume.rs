@@ -148,10 +148,10 @@ fn a_run_ended_by_ctrl_c_says_how_to_resume_and_resumes_at_the_interrupted_itera
     running.signal(Signal::INT);
     let answer = running.wait().expect(130);
     let command = answer.stdout.lines().find_map(|line| line.strip_prefix("resume    ralph ")).unwrap();
-    let told = project.ralph(command.split(' ')).output().expect(0);
-    let first = told.stderr.lines().next().unwrap();
-    assert!(first.contains("resumes at iteration 2/10: the agent starts, attempt 2"), "{}", told.stderr);
-    assert!(told.stdout.contains("completed after 2 iterations"), "{}", told.stdout);
+    let call = project.ralph(command.split(' ')).output().expect(0);
+    let first = call.stderr.lines().next().unwrap();
+    assert!(first.contains("resumes at iteration 2/10: the agent starts, attempt 2"), "{}", call.stderr);
+    assert!(call.stdout.contains("completed after 2 iterations"), "{}", call.stdout);
     assert_eq!(project.starts().len(), 3);
     assert_eq!(show(&project)["iterations"].as_array().unwrap().len(), 2);
     let events = journal(&project);
@@ -200,8 +200,8 @@ fn processes_left_by_a_dead_ralph_are_killed_before_anything_starts() {
         command.args(["sleep", "600"]).env("RALPH_RUN_ID", id).spawn().unwrap()
     };
     let (mut own, mut foreign) = (leftover(&run), leftover("another-run"));
-    let told = project.ralph(["resume"]).output().expect(0);
-    assert!(told.stderr.contains("killed leftover processes of the run: 1 process"), "{}", told.stderr);
+    let call = project.ralph(["resume"]).output().expect(0);
+    assert!(call.stderr.contains("killed leftover processes of the run: 1 process"), "{}", call.stderr);
     wait_until("it is gone", || own.try_wait().unwrap().is_some());
     assert!(is_alive(foreign.id()), "a process of another run is left alone");
     foreign.kill().unwrap();
@@ -218,8 +218,8 @@ fn changes_since_the_interruption_are_shown_and_recorded() {
     let call = project.ralph(args).args(["--agent-cmd", FAKE_AGENT, "--agent-arg=complete-on", "--agent-arg=2"]);
     crash(&project, call, "iteration.started.recorded:2");
     project.write("task.md", "other words");
-    let told = project.ralph(["resume"]).output().expect(0);
-    assert!(told.stderr.contains("task.md has changed"), "{}", told.stderr);
+    let answer = project.ralph(["resume"]).output().expect(0);
+    assert!(answer.stderr.contains("task.md has changed"), "{}", answer.stderr);
     let resumed = journal(&project).into_iter().find(|event| event["event"] == "run.resumed").unwrap();
     assert_eq!(resumed["changed"].as_array().unwrap().len(), 1);
 }

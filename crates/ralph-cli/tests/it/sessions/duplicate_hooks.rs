@@ -24,8 +24,8 @@ fn one_prompt_reported_to_two_hooks_starts_one_loop() {
         let project = Project::new();
         let call = || project.ralph(["hook", host]).input(words.as_str());
         let both = [call().start(), call().start()];
-        let said = both.map(|running| call_hook_twice(&running.wait().expect(0).stdout));
-        assert!(said.iter().all(|said| said.starts_with("Ralph Loop Started: Max 3 iterations")), "{said:?}");
+        let answer = both.map(|running| call_hook_twice(&running.wait().expect(0).stdout));
+        assert!(answer.iter().all(|answer| answer.starts_with("Ralph Loop Started: Max 3 iterations")), "{answer:?}");
         let first = status(&project, "s");
         assert!(call_hook_twice(&call().output().expect(0).stdout).starts_with("Ralph Loop Started"), "{host}");
         assert_eq!(status(&project, "s"), first, "{host}");

@@ -11,8 +11,8 @@ use crate::state::disk_faults::run_in_mount_namespace;
 
 fn hook_reply(call: Call<'_>, event: &Value) -> (Value, String) {
     let answer = call.input(event.to_string()).output().expect(0);
-    let said = serde_json::from_str(&answer.stdout);
-    (said.unwrap_or_else(|error| panic!("{error}: {}", answer.stdout)), answer.stderr)
+    let printed = serde_json::from_str(&answer.stdout);
+    (printed.unwrap_or_else(|error| panic!("{error}: {}", answer.stdout)), answer.stderr)
 }
 
 fn log(project: &Project) -> String {
@@ -21,7 +21,7 @@ fn log(project: &Project) -> String {
 
 /// Returns the message for the person, and asserts that the reply lets the session stop.
 fn failure_message(host: &str, answer: &Value) -> String {
-    let told = match host {
+    let printed = match host {
         "opencode" => {
             assert_eq!(answer["action"], "stop", "{answer}");
             &answer["toast"]["message"]
@@ -29,7 +29,7 @@ fn failure_message(host: &str, answer: &Value) -> String {
         _ => &answer["systemMessage"],
     };
     assert!(answer["decision"].is_null() && !answer.to_string().contains("Complete!"), "{answer}");
-    told.as_str().unwrap_or_default().to_owned()
+    printed.as_str().unwrap_or_default().to_owned()
 }
 
 // spec: H1, H8
@@ -120,8 +120,8 @@ fn an_invalid_or_read_only_state_folder_is_reported_and_traps_no_session() {
 #[test]
 fn a_full_disk_lets_the_session_stop_and_the_loop_continues_when_space_is_free() {
     let project = Project::new();
-    let said = |message: &str| stop("s", message).to_string();
-    fs::write(project.root().join("event"), said("<promise>DONE</promise>")).unwrap();
+    let said_text = |message: &str| stop("s", message).to_string();
+    fs::write(project.root().join("event"), said_text("<promise>DONE</promise>")).unwrap();
     let script = "mkdir -p $HOME/.local/state; mount -t tmpfs -o size=1m,mode=700 tmpfs $HOME/.local/state
         \"$RALPH\" loop start --session s --host claude --prompt x > /dev/null
         cat /dev/zero > $HOME/.local/state/fill 2> /dev/null || true
@@ -129,9 +129,9 @@ fn a_full_disk_lets_the_session_stop_and_the_loop_continues_when_space_is_free()
         \"$RALPH\" loop status --session s --json
         rm $HOME/.local/state/fill
         \"$RALPH\" hook claude < event";
-    let told = run_in_mount_namespace(&project, script).stdout;
-    let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [full, status, after] = lines.as_slice() else { panic!("{told}") };
+    let printed = run_in_mount_namespace(&project, script).stdout;
+    let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [full, status, after] = lines.as_slice() else { panic!("{printed}") };
     assert!(failure_message("claude", full).contains("No space left on device"), "{full}");
     assert_eq!((&status[0]["active"], &status[0]["iteration"]), (&json!(true), &json!(1)), "{status}");
     assert!(after["systemMessage"].as_str().unwrap().contains("Complete!"), "{after}");

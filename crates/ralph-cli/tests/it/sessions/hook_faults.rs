@@ -41,7 +41,7 @@ fn assistant_line(id: &str, text: &str) -> String {
 }
 
 fn assert_loop_ended(answer: &Value) -> bool {
-    answer["systemMessage"].as_str().is_some_and(|told| told.starts_with("Ralph Loop Complete!"))
+    answer["systemMessage"].as_str().is_some_and(|printed| printed.starts_with("Ralph Loop Complete!"))
 }
 
 /// Asserts that a session may stop without being complete, and returns the message for the person.
@@ -64,8 +64,8 @@ fn malformed_events_let_the_session_stop_and_keep_the_loop() {
         assert_stop_allowed(&answer.stdout);
     }
     let half = b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"\xe4";
-    let told = assert_stop_allowed(&project.ralph(["hook", "claude"]).input(half).output().expect(0).stdout);
-    assert!(told.contains("cannot read the event"), "{told}");
+    let printed = assert_stop_allowed(&project.ralph(["hook", "claude"]).input(half).output().expect(0).stdout);
+    assert!(printed.contains("cannot read the event"), "{printed}");
     assert_eq!(status(&project, "s"), before);
     let log = fs::read_to_string(project.home().join(".local/state/ralph/sessions/hook.log")).unwrap();
     assert!(log.contains("claude: the session may stop: cannot read the event"), "{log}");
@@ -294,8 +294,8 @@ fn a_state_file_changed_by_others_is_neither_used_nor_deleted() {
             .input(stop("s", "<promise>DONE</promise>").to_string())
             .output()
             .expect(0);
-        let told = assert_stop_allowed(&answer.stdout);
-        assert!(told.contains("cannot be used") && told.contains("nothing was deleted"), "{told}");
+        let printed = assert_stop_allowed(&answer.stdout);
+        assert!(printed.contains("cannot be used") && printed.contains("nothing was deleted"), "{printed}");
         assert!(answer.stderr.contains("cannot be used"), "{}", answer.stderr);
         assert_eq!(fs::read_to_string(&file).unwrap(), damaged);
     }

@@ -146,8 +146,8 @@ fn qwen_is_warned_with_the_last_continuation_below_its_cap() {
             let mut event = stop("s", &"on it ".repeat(usize::try_from(turn).unwrap()));
             event["stop_hook_active"] = json!(turn > 1);
             let call = project.ralph(["hook", "qwen"]).env("QWEN_CODE_STOP_HOOK_BLOCK_CAP", cap);
-            let said = call.input(event.to_string()).output().expect(0).stdout;
-            said.contains(&format!("was continued {turn} times in a row, which is the limit"))
+            let printed = call.input(event.to_string()).output().expect(0).stdout;
+            printed.contains(&format!("was continued {turn} times in a row, which is the limit"))
         };
         (1..=most).map(turn).collect()
     };
@@ -197,8 +197,8 @@ fn qwen_is_read_from_its_transcript_if_the_event_has_no_message_and_its_tokens_c
     line("user", "u4", json!([{"text": "[RALPH LOOP …"}]));
     line("assistant", "a4", claim);
     assert!(stopped()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"));
-    let told = status(&project, "s");
-    assert_eq!((&told["input_tokens"], &told["output_tokens"]), (&json!(900), &json!(63)), "{told}");
+    let reply = status(&project, "s");
+    assert_eq!((&reply["input_tokens"], &reply["output_tokens"]), (&json!(900), &json!(63)), "{reply}");
 }
 
 // spec: H1
@@ -269,8 +269,8 @@ fn a_loop_that_is_cancelled_before_the_prompt_is_injected_is_not_continued() {
     let running = project.ralph(["hook", "opencode"]).input(event.to_string()).start();
     let look = || project.ralph(["loop", "status", "--json", "--session", "s"]).command().output().unwrap().stdout;
     wait_until("the stop is counted", || {
-        let told: Value = serde_json::from_slice(&look()).unwrap();
-        told[0]["iteration"] == 2
+        let printed: Value = serde_json::from_slice(&look()).unwrap();
+        printed[0]["iteration"] == 2
     });
     project.ralph(["loop", "cancel", "--session", "s"]).command().output().unwrap();
     assert_eq!(running.wait().expect(0).json(), json!({"action": "stop"}));
@@ -283,12 +283,12 @@ fn an_error_of_a_claude_session_suspends_its_loop_for_a_while() {
     start(&project, "s", &[]).output().expect(0);
     let failure = json!({"session_id": "s", "cwd": "/", "hook_event_name": "StopFailure", "error": "server_error", "last_assistant_message": "API Error"});
     assert_eq!(hook(&project, "claude", &failure), json!({}));
-    let told = status(&project, "s");
-    assert_eq!((&told["active"], &told["iteration"]), (&json!(true), &json!(1)));
+    let answer = status(&project, "s");
+    assert_eq!((&answer["active"], &answer["iteration"]), (&json!(true), &json!(1)));
     for event in ["SessionStart", "SessionEnd", "PreToolUse", "SubagentStop"] {
         assert_eq!(hook(&project, "claude", &json!({"session_id": "s", "hook_event_name": event})), json!({}));
     }
-    assert_eq!(status(&project, "s"), told, "a session can be resumed after its end, and its loop with it");
+    assert_eq!(status(&project, "s"), answer, "a session can be resumed after its end, and its loop with it");
 }
 
 // spec: H6, L8
@@ -308,9 +308,9 @@ fn tokens_count_if_the_transcript_has_them() {
     };
     assert_eq!(turn("m1")["decision"], "block");
     assert_eq!(turn("m2")["decision"], "block");
-    let told = status(&project, "s");
+    let reply = status(&project, "s");
     assert_eq!(
-        (&told["input_tokens"], &told["output_tokens"], &told["cost_usd"]),
+        (&reply["input_tokens"], &reply["output_tokens"], &reply["cost_usd"]),
         (&json!(200), &json!(14), &Value::Null)
     );
     let answer = turn("m3");

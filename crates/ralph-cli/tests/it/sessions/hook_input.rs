@@ -35,8 +35,8 @@ fn an_incomplete_check_starts_no_loop_and_a_complete_one_is_shown() {
         assert!(status(&project, "s").is_null(), "{words}");
     }
     let answer = asked(&project, "/ralph fix it --check \"test -f a\" --check 'test -f \"b c\"'");
-    let told = answer["systemMessage"].as_str().unwrap();
-    assert!(told.ends_with("</promise>, checked by `test -f a` and `test -f \"b c\"`"), "{told}");
+    let printed = answer["systemMessage"].as_str().unwrap();
+    assert!(printed.ends_with("</promise>, checked by `test -f a` and `test -f \"b c\"`"), "{printed}");
     assert_eq!(status(&project, "s")["prompt"], "fix it");
 }
 

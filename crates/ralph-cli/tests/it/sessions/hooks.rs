@@ -27,8 +27,8 @@ pub fn start<'a>(project: &'a Project, session: &str, more: &[&str]) -> Call<'a>
 
 /// Returns what is known of a session's loop.
 pub fn status(project: &Project, session: &str) -> Value {
-    let told = project.ralph(["loop", "status", "--json", "--session", session]).output().expect(0).stdout;
-    let list: Value = serde_json::from_str(&told).unwrap();
+    let printed = project.ralph(["loop", "status", "--json", "--session", session]).output().expect(0).stdout;
+    let list: Value = serde_json::from_str(&printed).unwrap();
     list[0].clone()
 }
 
@@ -57,9 +57,9 @@ fn a_session_that_claims_too_early_continues_until_the_check_passes() {
     let verified = "1 check passed (checked: no check was run before the work)";
     let notice = format!("Ralph Loop Complete! Task completed after 3 iteration(s): {verified}");
     assert_eq!(answer, json!({ "systemMessage": notice }));
-    let told = status(&project, "s1");
+    let reply = status(&project, "s1");
     assert_eq!(
-        (&told["active"], &told["outcome"], &told["reason"]),
+        (&reply["active"], &reply["outcome"], &reply["reason"]),
         (&json!(false), &json!("completed"), &json!("1 check passed"))
     );
     assert_eq!(hook(&project, "claude", &stop("s1", "Anything else?")), json!({}));
@@ -171,9 +171,9 @@ fn a_user_prompt_starts_and_ends_a_loop_without_a_shell() {
     let answer = says(&format!("/ralph '{task}' --max-iterations=4 --check 'test -f \"done.txt\"'"));
     let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(context.starts_with(task) && context.contains("<promise>DONE</promise>"), "{context}");
-    let told = status(&project, "s");
+    let reply = status(&project, "s");
     assert_eq!(
-        (&told["prompt"], &told["checks"], &told["maxIterations"]),
+        (&reply["prompt"], &reply["checks"], &reply["maxIterations"]),
         (&json!(task), &json!(["test -f \"done.txt\""]), &json!(4))
     );
     assert!(says("/ralph-status")["reason"].as_str().unwrap().contains("claude s: iteration 1/4, started"));
@@ -194,9 +194,9 @@ fn the_arguments_of_a_slash_command_can_come_from_stdin() {
     let words = "\"Fix $HOME's tests\" --completion-promise ALL_FIXED --check \"make -s 'a b'\"";
     let call = project.ralph(["loop", "start", "--session", "s", "--host", "claude", "--arguments", "-"]);
     call.input(words).output().expect(0);
-    let told = status(&project, "s");
+    let answer = status(&project, "s");
     assert_eq!(
-        (&told["prompt"], &told["completionPromise"], &told["checks"]),
+        (&answer["prompt"], &answer["completionPromise"], &answer["checks"]),
         (&json!("Fix $HOME's tests"), &json!("ALL_FIXED"), &json!(["make -s 'a b'"]))
     );
 }
@@ -324,7 +324,7 @@ fn is_complete_after(project: &Project, first: &str, between: impl FnOnce()) -> 
     let answer = call();
     assert!(reason(&answer).contains("1 of 2 checks have passed"), "{answer}");
     between();
-    call()["systemMessage"].as_str().is_some_and(|said| said.contains("Complete!"))
+    call()["systemMessage"].as_str().is_some_and(|printed| printed.contains("Complete!"))
 }
 
 // finding: N8
@@ -398,8 +398,8 @@ fn the_configuration_has_the_defaults_of_loops_in_sessions() {
     fs::create_dir(project.root().join(".ralph")).unwrap();
     project.write(".ralph/config.yaml", "session: { max_iterations: 3, promise: READY }\n");
     start(&project, "s", &[]).output().expect(0);
-    let told = status(&project, "s");
-    assert_eq!((&told["maxIterations"], &told["completionPromise"]), (&json!(3), &json!("READY")));
+    let answer = status(&project, "s");
+    assert_eq!((&answer["maxIterations"], &answer["completionPromise"]), (&json!(3), &json!("READY")));
     project.write(".ralph/config.yaml", "session: { enabled: false }\n");
     let refused = start(&project, "t", &[]).output().expect(1);
     assert!(refused.stderr.contains("session loops are disabled"), "{}", refused.stderr);
@@ -418,8 +418,8 @@ fn the_cap_of_a_host_is_reported_and_is_not_a_completion() {
     }
     assert!(last["systemMessage"].as_str().unwrap().contains("continued 8 times in a row"), "{last}");
     assert!(reason(&last).contains("unless you use a tool"), "{last}");
-    let told = status(&project, "s");
-    assert_eq!((&told["active"], &told["iteration"], &told["outcome"]), (&json!(true), &json!(9), &Value::Null));
+    let answer = status(&project, "s");
+    assert_eq!((&answer["active"], &answer["iteration"], &answer["outcome"]), (&json!(true), &json!(9), &Value::Null));
 }
 
 // spec: H6

@@ -108,8 +108,8 @@ fn only_messages_of_the_agent_in_this_turn_are_claims_in_opencode() {
     let prompt = |at: usize| done["prompts"][at].as_str().unwrap().to_owned();
     assert!(prompt(0).contains("rejected: `test -f done.txt`"), "{done}");
     assert!(prompt(1).contains("did not output the completion promise"), "an old claim is none: {done}");
-    let told = |title: &str, message: &str, variant: &str, time: u32| json!({"title": title, "message": message, "variant": variant, "duration": time});
-    assert_eq!(done["toasts"][1], told("Ralph Loop", "Iteration 3/9", "info", 2000));
+    let answer = |title: &str, message: &str, variant: &str, time: u32| json!({"title": title, "message": message, "variant": variant, "duration": time});
+    assert_eq!(done["toasts"][1], answer("Ralph Loop", "Iteration 3/9", "info", 2000));
     project.write("done.txt", "");
     fs::remove_file(project.outside("ended")).unwrap();
     let done = play_events(&project, &[(honest, 0)]);
@@ -120,19 +120,19 @@ fn only_messages_of_the_agent_in_this_turn_are_claims_in_opencode() {
 #[test]
 fn a_refused_command_only_asks_the_agent_to_report_it() {
     let project = Project::new();
-    let said =
+    let printed =
         called(&project, &[("ralph", "x --verify y"), ("ralph", "'Fix it' --max-iterations 3"), ("cancel-ralph", "")]);
-    let parts = |at: usize| said["parts"][at].as_array().unwrap().clone();
-    assert_eq!(parts(0).len(), 1, "{said}");
+    let parts = |at: usize| printed["parts"][at].as_array().unwrap().clone();
+    assert_eq!(parts(0).len(), 1, "{printed}");
     assert!(
         parts(0)[0]["text"].as_str().unwrap().contains("--verify")
             && parts(0)[0]["text"].as_str().unwrap().contains("do nothing else"),
-        "{said}"
+        "{printed}"
     );
-    assert_eq!(parts(1).len(), 2, "{said}");
-    assert!(parts(1)[1]["text"].as_str().unwrap().contains("Ralph Loop Started: Max 3 iterations"), "{said}");
-    assert!(parts(1)[1]["text"].as_str().unwrap().contains("Fix it"), "{said}");
-    let titles: Vec<_> = said["toasts"].as_array().unwrap().iter().map(|toast| toast["title"].clone()).collect();
+    assert_eq!(parts(1).len(), 2, "{printed}");
+    assert!(parts(1)[1]["text"].as_str().unwrap().contains("Ralph Loop Started: Max 3 iterations"), "{printed}");
+    assert!(parts(1)[1]["text"].as_str().unwrap().contains("Fix it"), "{printed}");
+    let titles: Vec<_> = printed["toasts"].as_array().unwrap().iter().map(|toast| toast["title"].clone()).collect();
     assert_eq!(titles, ["Ralph", "Ralph Loop Started", "Ralph Loop Cancelled"]);
-    assert_eq!(said["toasts"][0]["variant"], "warning");
+    assert_eq!(printed["toasts"][0]["variant"], "warning");
 }

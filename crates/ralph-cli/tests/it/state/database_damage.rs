@@ -32,11 +32,11 @@ fn refused_everywhere(project: &Project, what: &str) -> String {
         assert!(answer.stderr.contains(what), "{command:?}: {}", answer.stderr);
         assert!(answer.stdout.is_empty(), "{command:?}: {}", answer.stdout);
     }
-    let told = project.run(&["complete"]).output_with_damaged_state().expect(10).stderr;
-    assert!(told.contains(what) && told.contains("nothing was deleted"), "{told}");
+    let printed = project.run(&["complete"]).output_with_damaged_state().expect(10).stderr;
+    assert!(printed.contains(what) && printed.contains("nothing was deleted"), "{printed}");
     assert_eq!(project.starts().len(), starts, "nothing is started");
     assert_eq!(fs::read(database(project)).ok(), before, "nothing is touched");
-    told
+    printed
 }
 
 // fault: 59
@@ -45,8 +45,8 @@ fn refused_everywhere(project: &Project, what: &str) -> String {
 fn an_empty_database_file_is_not_a_fresh_start() {
     let project = project_with_runs();
     File::create(database(&project)).unwrap();
-    let told = refused_everywhere(&project, "the file is empty");
-    assert!(told.contains("hint: restore a backup, or start over: mv "), "{told}");
+    let printed = refused_everywhere(&project, "the file is empty");
+    assert!(printed.contains("hint: restore a backup, or start over: mv "), "{printed}");
     fs::remove_file(database(&project)).unwrap();
     refused_everywhere(&project, "the file is missing");
 }
@@ -58,8 +58,8 @@ fn a_damaged_database_is_copied_once_for_inspection() {
     let project = project_with_runs();
     let damaged = b"garbage".repeat(1000);
     fs::write(database(&project), &damaged).unwrap();
-    let told = refused_everywhere(&project, "the file is not an SQLite database");
-    let kept = told.split("a copy is kept in ").nth(1).unwrap().lines().next().unwrap();
+    let printed = refused_everywhere(&project, "the file is not an SQLite database");
+    let kept = printed.split("a copy is kept in ").nth(1).unwrap().lines().next().unwrap();
     assert_eq!(fs::read(Path::new(kept).join("ralph.db")).unwrap(), damaged);
     assert_eq!(fs::metadata(kept).unwrap().mode() & 0o777, 0o700);
     let copies = fs::read_dir(project.state()).unwrap().flatten();
@@ -124,10 +124,10 @@ impl RandomNumbers {
 
 /// Damages a file; the seed selects the kind of damage.
 fn damage(bytes: &mut Vec<u8>, seed: u64) -> String {
-    let mut dice = RandomNumbers(seed);
-    dice.roll(2);
+    let mut random = RandomNumbers(seed);
+    random.roll(2);
     let length = bytes.len() as u64;
-    let at = usize::try_from(dice.roll(length)).unwrap();
+    let at = usize::try_from(random.roll(length)).unwrap();
     match seed % 4 {
         0 => {
             bytes.truncate(at);
@@ -139,13 +139,13 @@ fn damage(bytes: &mut Vec<u8>, seed: u64) -> String {
             format!("zero page at {page}")
         }
         2 => {
-            let bit = dice.roll(8);
+            let bit = random.roll(8);
             bytes[at] ^= 1 << bit;
             format!("bit {bit} of {at}")
         }
         _ => {
             let end = (at + 512).min(bytes.len());
-            bytes[at..end].iter_mut().for_each(|byte| *byte = dice.roll(256) as u8);
+            bytes[at..end].iter_mut().for_each(|byte| *byte = random.roll(256) as u8);
             format!("garbage at {at}")
         }
     }

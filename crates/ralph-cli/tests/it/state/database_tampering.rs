@@ -8,11 +8,11 @@ use crate::harness::{CallOutput, Project};
 const CLAIM: &str = "echo '<promise>COMPLETE</promise>'";
 
 /// Runs an agent that changes the state and then claims.
-fn tampering_agent(project: &Project, deed: &str) -> CallOutput {
-    let agent = format!("cat > /dev/null; cd {}; {deed}\n{CLAIM}", project.state().display());
+fn tampering_agent(project: &Project, agent_script: &str) -> CallOutput {
+    let agent = format!("cat > /dev/null; cd {}; {agent_script}\n{CLAIM}", project.state().display());
     let call = project.run_shell(&agent).args(["--check", "true"]);
     let answer = call.output_with_damaged_state();
-    assert_eq!(answer.code(), 10, "{deed}: {}", answer.stderr);
+    assert_eq!(answer.code(), 10, "{agent_script}: {}", answer.stderr);
     assert!(!answer.stdout.contains("completed"), "{}", answer.stdout);
     assert!(answer.stderr.contains("error: the database "), "{}", answer.stderr);
     assert!(answer.stderr.contains("\nhint: "), "{}", answer.stderr);
@@ -45,7 +45,7 @@ fn an_agent_that_overwrites_every_file_of_the_state_is_stopped() {
 #[test]
 fn a_database_truncated_or_overwritten_by_an_agent_is_detected() {
     // Old enough that parts are in the file and parts in the WAL, which would restore the newest.
-    for deed in [
+    for agent_script in [
         "truncate -s 0 ralph.db",
         "truncate -s 4096 ralph.db",
         "dd if=/dev/zero of=ralph.db bs=4096 seek=1 count=$(($(stat -c %s ralph.db) / 4096 - 1)) conv=notrunc status=none",
@@ -53,8 +53,8 @@ fn a_database_truncated_or_overwritten_by_an_agent_is_detected() {
     ] {
         let project = Project::new();
         project.run(&["work"]).args(["--max-iterations", "30"]).output().expect(3);
-        let answer = tampering_agent(&project, deed);
-        assert!(answer.stderr.contains("was changed during the run"), "{deed}: {}", answer.stderr);
+        let answer = tampering_agent(&project, agent_script);
+        assert!(answer.stderr.contains("was changed during the run"), "{agent_script}: {}", answer.stderr);
         assert_copy_kept(&answer, b"");
     }
 }
@@ -62,7 +62,7 @@ fn a_database_truncated_or_overwritten_by_an_agent_is_detected() {
 // fault: 36
 #[test]
 fn a_wal_or_its_index_truncated_or_removed_by_an_agent_is_detected() {
-    for deed in [
+    for agent_script in [
         "truncate -s 0 ralph.db-wal",
         "dd if=/dev/urandom of=ralph.db-wal bs=4096 count=20 conv=notrunc status=none",
         "truncate -s 0 ralph.db-shm",
@@ -70,8 +70,8 @@ fn a_wal_or_its_index_truncated_or_removed_by_an_agent_is_detected() {
         "rm ralph.db-shm",
     ] {
         let project = Project::new();
-        let answer = tampering_agent(&project, deed);
-        assert!(answer.stderr.contains("during the run"), "{deed}: {}", answer.stderr);
+        let answer = tampering_agent(&project, agent_script);
+        assert!(answer.stderr.contains("during the run"), "{agent_script}: {}", answer.stderr);
     }
 }
 
@@ -81,10 +81,10 @@ fn a_replaced_database_is_detected() {
     let other = Project::new();
     other.run(&["complete"]).output().expect(0);
     let foreign = other.state().join("ralph.db").display().to_string();
-    for deed in [format!("cat '{foreign}' > ralph.db"), format!("cp '{foreign}' new; mv new ralph.db")] {
+    for agent_script in [format!("cat '{foreign}' > ralph.db"), format!("cp '{foreign}' new; mv new ralph.db")] {
         let project = Project::new();
         project.run(&["work"]).args(["--max-iterations", "3"]).output().expect(3);
-        tampering_agent(&project, &deed);
+        tampering_agent(&project, &agent_script);
     }
 }
 

@@ -140,15 +140,15 @@ fn a_checkpoint(project: &Project, shot: &FaultPoint) {
 
 /// Asserts the result of the fault: killed, stopped with an error about it, or correct in spite of it.
 fn assert_stopped_or_correct(project: &Project, shot: &FaultPoint, struck: &CallOutput) {
-    let said = || format!("{:?} at {} {}: {}{}", shot.fault, shot.call, shot.number, struck.stdout, struck.stderr);
+    let printed = || format!("{:?} at {} {}: {}{}", shot.fault, shot.call, shot.number, struck.stdout, struck.stderr);
     match (shot.fault, struck.code()) {
-        (_, 0) => assert_eq!(struck.finished()["outcome"], "completed", "{}", said()),
-        (Fault::Kill, code) => assert_eq!(code, -9, "{}", said()),
+        (_, 0) => assert_eq!(struck.finished()["outcome"], "completed", "{}", printed()),
+        (Fault::Kill, code) => assert_eq!(code, -9, "{}", printed()),
         (Fault::InputOutputError | Fault::DiskFull, code) => {
-            assert_eq!(code, 10, "{}", said());
+            assert_eq!(code, 10, "{}", printed());
             let state = project.state().display().to_string();
-            assert!(struck.stderr.contains(&state), "the path is named: {}", said());
-            assert!(!struck.stdout.contains("run.finished"), "nothing is announced: {}", said());
+            assert!(struck.stderr.contains(&state), "the path is named: {}", printed());
+            assert!(!struck.stdout.contains("run.finished"), "nothing is announced: {}", printed());
         }
     }
     assert_no_process_left(project);

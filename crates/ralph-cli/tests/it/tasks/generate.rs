@@ -109,10 +109,10 @@ fn tasks_of_several_answers_are_printed_as_json_and_duplicate_ids_go_back() {
     let other = GOOD.replace("auth-001", "auth-003");
     let steps = format!("answer {GOOD}\ntext {{promise}}\n---\nanswer {other}\ntext {{promise}}\n");
     let answer = generate(&project, &steps).args(["--json", "--spec", "login"]).output().expect(0);
-    let told: Value = serde_json::from_str(answer.stdout.lines().last().unwrap()).unwrap();
+    let printed: Value = serde_json::from_str(answer.stdout.lines().last().unwrap()).unwrap();
     let ids = [("auth-003", true), ("auth-002", false)];
     let tasks = ids.map(|(id, approved)| json!({"id": id, "status": "todo", "approved": approved}));
-    assert_eq!(told, json!({"spec_id": "login", "tasks": tasks}));
+    assert_eq!(printed, json!({"spec_id": "login", "tasks": tasks}));
     let reason = answer.events_named("verdict")[0]["checks"][0]["tail"].to_string();
     assert!(reason.contains("task auth-001 already exists"), "{reason}");
 }
@@ -212,12 +212,12 @@ fn checks_that_an_agent_wrote_do_not_run_before_a_person_approves_them() {
 #[test]
 fn a_person_at_a_terminal_is_asked_and_anything_but_yes_is_no() {
     let project = generated();
-    for (said, code, approved) in [("n\n", 1, false), ("\n", 1, false), ("yes\n", 0, true)] {
+    for (printed, code, approved) in [("n\n", 1, false), ("\n", 1, false), ("yes\n", 0, true)] {
         let command = project.ralph(["task", "approve", "--all"]).command();
         let mut terminal = Terminal::start_with(command, 80);
         terminal.wait_for("Approve these commands? [y/N]");
-        terminal.press(said);
-        assert_eq!(terminal.wait().code(), Some(code), "{said:?}");
+        terminal.press(printed);
+        assert_eq!(terminal.wait().code(), Some(code), "{printed:?}");
         assert_eq!(listed(&project), first_and_second(approved));
     }
 }
@@ -244,29 +244,29 @@ fn only_the_approve_command_approves() {
 
 /// Runs an agent that calls `ralph task` without the variable that marks it, and returns exit code and output.
 fn inside(project: &Project, args: &str) -> (i32, String) {
-    let (said, code) = (project.outside("said"), project.outside("code"));
+    let (printed, code) = (project.outside("said"), project.outside("code"));
     let ralph = env!("CARGO_BIN_EXE_ralph");
     project
         .run_shell(&format!(
             "cat > /dev/null; env -u RALPH_RUN_ID {ralph} task {args} > '{}' 2>&1; echo $? > '{}'; echo '<promise>COMPLETE</promise>'",
-            said.display(),
+            printed.display(),
             code.display()
         ))
         .output()
         .expect(0);
     let code = fs::read_to_string(code).unwrap().trim().parse().unwrap();
-    (code, fs::read_to_string(said).unwrap())
+    (code, fs::read_to_string(printed).unwrap())
 }
 
 // spec: T8
 #[test]
 fn an_agent_of_a_run_cannot_approve_and_its_tasks_wait() {
     let project = generated();
-    let (code, said) = inside(&project, "approve --all --yes");
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("an agent cannot approve what agents wrote"), "{said}");
-    let (code, said) = inside(&project, "create T-1 s Mine --outcome o --acceptance a --coder-verify-cmd make");
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = inside(&project, "approve --all --yes");
+    assert_eq!(code, 1, "{printed}");
+    assert!(printed.contains("an agent cannot approve what agents wrote"), "{printed}");
+    let (code, printed) = inside(&project, "create T-1 s Mine --outcome o --acceptance a --coder-verify-cmd make");
+    assert_eq!(code, 0, "{printed}");
     assert!(listed(&project).contains(&("T-1".to_owned(), false)));
     task(&project, &["approve", "T-1", "--yes"]).expect(0);
     assert_eq!(inside(&project, "edit T-1 --title Yours").0, 0);
@@ -290,8 +290,8 @@ fn a_task_that_an_agent_weakened_waits_for_approval() {
         let project = Project::new();
         let create = ["create", "T-1", "s", "Mine", "--outcome", "o", "--acceptance", "a"];
         task(&project, &[&create[..], &["--coder-verify-cmd", "make"]].concat()).expect(0);
-        let (code, said) = inside(&project, &format!("edit T-1 {flags}"));
-        assert_eq!(code, 0, "{flags}: {said}");
+        let (code, printed) = inside(&project, &format!("edit T-1 {flags}"));
+        assert_eq!(code, 0, "{flags}: {printed}");
         assert_eq!(listed(&project), [("T-1".to_owned(), false)], "{flags}");
         let refused = stage(&project, "T-1").output().expect(1).stderr;
         assert!(refused.contains("an agent wrote the criteria of task T-1"), "{flags}: {refused}");
@@ -320,13 +320,13 @@ fn an_agent_can_neither_set_the_status_of_a_task_nor_delete_it() {
         ("delete T-2", "an agent cannot delete tasks"),
     ];
     for (args, words) in refused {
-        let (code, said) = inside(&project, args);
-        assert_eq!(code, 1, "{args}: {said}");
-        assert!(said.contains(words), "{args}: {said}");
+        let (code, message) = inside(&project, args);
+        assert_eq!(code, 1, "{args}: {message}");
+        assert!(message.contains(words), "{args}: {message}");
     }
     let rows = task(&project, &["list", "--json"]).expect(0).json();
-    let told: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
-    assert_eq!(told, [(&json!("T-1"), &json!("todo")), (&json!("T-2"), &json!("todo"))]);
+    let printed: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
+    assert_eq!(printed, [(&json!("T-1"), &json!("todo")), (&json!("T-2"), &json!("todo"))]);
 }
 
 // spec: T8, X1

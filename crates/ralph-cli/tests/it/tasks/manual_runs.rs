@@ -35,8 +35,8 @@ fn a_manual_run_does_not_start_if_a_worker_leased_the_task_first() {
     let project = project(&[("T-1", "")]);
     let sleeper = start_stopped_at(manual_run(&project));
     let worker = start_held_worker(&project, "coder", work(&project, &["T-1"]));
-    let told = refused(sleeper);
-    assert!(told.contains("another ralph is working on task T-1") && told.contains("ralph status"), "{told}");
+    let printed = refused(sleeper);
+    assert!(printed.contains("another ralph is working on task T-1") && printed.contains("ralph status"), "{printed}");
     assert_eq!(starts(&project), ["T-1 coder"]);
     end(worker);
 }
@@ -53,8 +53,8 @@ fn a_manual_resume_is_refused_if_a_worker_has_the_task() {
     write_agent_command(&project, "wish-hold-T-1-coder");
     let worker = work(&project, &["T-1"]).start();
     wait_until("the worker's coder is at work", || starts(&project).len() == 2);
-    let told = refused(sleeper);
-    assert!(told.contains("another ralph is working on task T-1"), "{told}");
+    let printed = refused(sleeper);
+    assert!(printed.contains("another ralph is working on task T-1"), "{printed}");
     let late = project.ralph(["resume", &run]).start().wait_without_invariants().expect(1).stderr;
     assert!(late.contains("a worker has task T-1: process "), "{late}");
     assert_eq!(starts(&project).len(), 2);
@@ -81,8 +81,8 @@ fn a_task_whose_stage_was_started_manually_meanwhile_is_not_changed() {
     let sleeper = project.ralph(edit).env("RALPH_FAIL", "hold.looked:1:stop").start();
     wait_until("it sleeps", || state_of(sleeper.pid()) == Some('T'));
     let running = start_held_worker(&project, "coder", manual_run(&project));
-    let told = refused(sleeper);
-    assert!(told.contains("is working on task T-1"), "{told}");
+    let printed = refused(sleeper);
+    assert!(printed.contains("is working on task T-1"), "{printed}");
     end(running);
     assert_eq!(statuses(&project)[0].1, "coding");
     manual_run(&project).output().expect(0);

@@ -25,8 +25,8 @@ fn trees(project: &Project) -> usize {
 fn a_landed_task_is_deleted_completely_and_its_id_can_be_reused() {
     let project = done();
     project.git(&["merge", "--quiet", "ralph/T-1"]);
-    let told = project.ralph(["task", "delete", "T-1"]).output().expect(0).stdout;
-    assert!(told.starts_with("deleted task T-1\nremoved the work tree "), "{told}");
+    let printed = project.ralph(["task", "delete", "T-1"]).output().expect(0).stdout;
+    assert!(printed.starts_with("deleted task T-1\nremoved the work tree "), "{printed}");
     assert_eq!((refs(&project).as_str(), trees(&project), statuses(&project).len()), ("", 1, 0));
     project.ralph(["task", "import", project.outside("T-1.yaml").to_str().unwrap()]).output().expect(0);
     work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
@@ -42,8 +42,8 @@ fn work_that_is_not_merged_is_named_and_stays() {
     assert!(refused.contains("the branch ralph/T-1: it has commits that are not merged"), "{refused}");
     assert!(refused.contains("--leave-work"), "{refused}");
     assert_eq!(statuses(&project).len(), 1);
-    let told = project.ralph(["task", "delete", "T-1", "--leave-work"]).output().expect(0).stdout;
-    assert!(told.contains("kept the branch ralph/T-1"), "{told}");
+    let printed = project.ralph(["task", "delete", "T-1", "--leave-work"]).output().expect(0).stdout;
+    assert!(printed.contains("kept the branch ralph/T-1"), "{printed}");
     assert_eq!((refs(&project), trees(&project)), before);
     assert_eq!(statuses(&project).len(), 0);
 }

@@ -78,9 +78,12 @@ fn a_mistake_in_a_task_file_is_reported_with_its_position_field_and_a_hint() {
             (&["create", "--from-file", "one.yaml"], format!("error: one.yaml:{place}: ")),
         ];
         for (args, begin) in calls {
-            let told = task(&project, args).expect(1).stderr;
-            assert!(told.starts_with(&begin), "{begin:?} does not begin\n{told}");
-            assert!(told.contains(what) && told.contains(&format!("\nhint: {hint}")), "{what}, {hint}:\n{told}");
+            let printed = task(&project, args).expect(1).stderr;
+            assert!(printed.starts_with(&begin), "{begin:?} does not begin\n{printed}");
+            assert!(
+                printed.contains(what) && printed.contains(&format!("\nhint: {hint}")),
+                "{what}, {hint}:\n{printed}"
+            );
         }
     }
     assert_eq!(listed(&project, &[]).len(), 0, "nothing is stored");
@@ -105,8 +108,8 @@ fn a_field_at_the_wrong_level_gets_a_hint_with_the_right_one() {
     ];
     for (text, what, home) in cases {
         project.write("one.yaml", text);
-        let told = task(&project, &["create", "--from-file", "one.yaml"]).expect(1).stderr;
-        assert_eq!(told, format!("error: one.yaml:{what}\nhint: it belongs to {home}\n"));
+        let printed = task(&project, &["create", "--from-file", "one.yaml"]).expect(1).stderr;
+        assert_eq!(printed, format!("error: one.yaml:{what}\nhint: it belongs to {home}\n"));
     }
 }
 
@@ -123,8 +126,8 @@ fn a_missing_field_is_reported_with_its_position_and_a_wrong_flag_with_its_name(
     project.write("good.yaml", verified_by("      command: make\n"));
     let flags = ["create", "--from-file", "good.yaml", "--coder-verify-config", r#"{"template": "nope"}"#];
     let flag = task(&project, &flags).expect(64).stderr;
-    let told = "error: completion.coder.verification_config.template: there is no template named \"nope\"";
-    assert!(flag.starts_with(told) && flag.contains("; its flag is --coder-verify-config\n"), "{flag}");
+    let printed = "error: completion.coder.verification_config.template: there is no template named \"nope\"";
+    assert!(flag.starts_with(printed) && flag.contains("; its flag is --coder-verify-config\n"), "{flag}");
     task(&project, &["create", "--from-file", "good.yaml"]).expect(0);
     let again = task(&project, &["create", "--from-file", "good.yaml"]).expect(1).stderr;
     assert!(again.starts_with("error: good.yaml:1:1: id: task A already exists"), "{again}");

@@ -48,9 +48,9 @@ fn a_coder_without_a_commit_is_rejected() {
     assert_eq!((&verdicts[0]["verdict"], &verdicts[1]["verdict"]), (&json!("rejected"), &json!("accepted")));
     let reason = verdicts[0]["reason"].as_str().unwrap();
     assert!(reason.contains("nothing was committed since the run began: fixed"), "{reason}");
-    let told = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
-    assert!(told.contains("\n  baseline  `test -e fixed` fails before the work: "), "{told}");
-    assert!(told.contains("\n  sealed    the criteria, "), "{told}");
+    let printed = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
+    assert!(printed.contains("\n  baseline  `test -e fixed` fails before the work: "), "{printed}");
+    assert!(printed.contains("\n  sealed    the criteria, "), "{printed}");
 }
 
 /// Runs one stage with the duty of its role set by this key, and returns its journal.
@@ -111,13 +111,13 @@ fn a_stage_run_out_of_order_does_not_change_the_task() {
         let answer = call.output().expect(0);
         (shown(&project)["status"].clone(), answer.stderr)
     };
-    let (status, said) = pass("tester", "TESTS_PASSED");
+    let (status, printed) = pass("tester", "TESTS_PASSED");
     assert_eq!(status, "todo", "no work was done yet");
     let words = "warning: task T-1 is todo, so it is not the turn of the tester: whatever the result of this stage, the task stays todo";
-    assert!(said.contains(words), "{said}");
-    let (status, said) = pass("coder", "AUTH_DONE");
+    assert!(printed.contains(words), "{printed}");
+    let (status, printed) = pass("coder", "AUTH_DONE");
     assert_eq!(status, "reviewing");
-    assert!(!said.contains("not the turn"), "{said}");
+    assert!(!printed.contains("not the turn"), "{printed}");
     assert_eq!(pass("tester", "TESTS_PASSED").0, "reviewing", "the reviewer comes first");
     assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing");
     assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing", "once more changes nothing");

@@ -18,14 +18,14 @@ fn receipt(project: &Project) -> Value {
 fn allowed_changes_are_in_the_receipt_and_in_show() {
     let project = project();
     let check = ["--check", "sh verify.sh", "--guard", "tests", "--guard", "work"];
-    let deed = format!("{WEAKENED}; echo done > work; mkdir tests; touch tests/new");
-    let call = claims_after(&project, &deed).args(check);
+    let agent_script = format!("{WEAKENED}; echo done > work; mkdir tests; touch tests/new");
+    let call = claims_after(&project, &agent_script).args(check);
     let answer = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "verify.sh,tests/**,work").output().expect(0);
     assert_eq!(answer.finished()["reason"], "1 check passed");
-    let told = "Changed by the work, as allow_changes permits: verify.sh was changed, work was changed, \
+    let printed = "Changed by the work, as allow_changes permits: verify.sh was changed, work was changed, \
                 tests/new was added";
     let checks = receipt(&project);
-    assert_eq!(checks[1]["reason"], told, "{checks}");
+    assert_eq!(checks[1]["reason"], printed, "{checks}");
     assert_eq!((&checks[1]["method"], &checks[1]["verdict"]), (&json!("seal"), &json!("accepted")));
     let sealed = &answer.events_named("run.sealed")[0];
     assert_eq!(
@@ -35,7 +35,7 @@ fn allowed_changes_are_in_the_receipt_and_in_show() {
     assert_eq!(sealed["allowed"]["files"][0]["path"], "verify.sh", "{sealed}");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     let line = "allowed  at iteration 1: verify.sh was changed, work was changed, tests/new was added";
-    assert!(shown.contains(line) && shown.contains(told) && !shown.contains("BROKEN"), "{shown}");
+    assert!(shown.contains(line) && shown.contains(printed) && !shown.contains("BROKEN"), "{shown}");
     let shown: Value = serde_json::from_str(&project.ralph(["show", "--json"]).output().expect(0).stdout).unwrap();
     assert_eq!(shown["seal"]["allowed"][0]["iteration"], 1, "{shown}");
     assert_eq!(shown["seal"]["broken"], json!([]));
@@ -45,17 +45,17 @@ fn allowed_changes_are_in_the_receipt_and_in_show() {
 // fault: 76
 #[test]
 fn a_named_git_setting_may_change() {
-    let deed = "git config filter.lfs.clean cat; git config filter.other.clean cat; echo done > work";
+    let agent_script = "git config filter.lfs.clean cat; git config filter.other.clean cat; echo done > work";
     let run = |project: &Project, allowed: &str, code| {
-        let call = claims_after(project, deed).args(["--check", "sh verify.sh"]);
+        let call = claims_after(project, agent_script).args(["--check", "sh verify.sh"]);
         call.env("RALPH_VERIFICATION_ALLOW_CHANGES", allowed).output().expect(code)
     };
     let why = reason(&run(&project(), "filter.lfs.*", 3));
     assert!(why.contains("filter.other.clean was added") && !why.contains("filter.lfs"), "{why}");
     let project = project();
     run(&project, "filter.lfs.*,filter.other.clean", 0);
-    let told = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
-    assert!(told.contains("the git setting filter.lfs.clean was added"), "{told}");
+    let printed = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
+    assert!(printed.contains("the git setting filter.lfs.clean was added"), "{printed}");
 }
 
 // spec: V9
@@ -90,8 +90,8 @@ fn task(flags: &[&str]) -> Project {
 }
 
 /// Runs a coder that executes this and claims.
-fn coder<'a>(project: &'a Project, deed: &str) -> Call<'a> {
-    let agent = project.shell(&format!("cat > /dev/null\n{deed}\necho '<promise>COMPLETE</promise>'"));
+fn coder<'a>(project: &'a Project, agent_script: &str) -> Call<'a> {
+    let agent = project.shell(&format!("cat > /dev/null\n{agent_script}\necho '<promise>COMPLETE</promise>'"));
     let run = ["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent, "--json", "--max-iterations", "1"];
     project.ralph(run).env("RALPH_VERIFICATION_ROLE_CHECKS", "off")
 }
@@ -143,8 +143,8 @@ fn guards_and_allowed_changes_of_the_configuration_also_apply_to_tasks() {
     let both = reason(&configured(coder(&guarded, "echo 2 > tests/a; echo 2 > work"), 3));
     assert!(both.contains("tests/a was changed") && both.contains("work was changed"), "{both}");
     configured(coder(&project, &format!("{WEAKENED}; echo 2 > tests/a")), 0);
-    let told = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
-    assert!(told.contains("tests/a was changed") && told.contains("verify.sh was changed"), "{told}");
+    let printed = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
+    assert!(printed.contains("tests/a was changed") && printed.contains("verify.sh was changed"), "{printed}");
 }
 
 // spec: V9, V10, T2, T3
@@ -165,7 +165,9 @@ fn a_task_can_set_its_guards_and_its_clean_room() {
 #[test]
 fn flags_of_a_stage_add_guards_and_enable_the_clean_room() {
     let project = task(&["--guard", "tests", "--isolation", "workspace"]);
-    let held = |deed: &str| reason(&coder(&project, deed).args(["--guard", "work", "--clean"]).output().expect(3));
+    let held = |agent_script: &str| {
+        reason(&coder(&project, agent_script).args(["--guard", "work", "--clean"]).output().expect(3))
+    };
     let both = held("echo 2 > tests/a; echo 2 > work");
     assert!(both.contains("tests/a was changed") && both.contains("work was changed"), "{both}");
     project.restore();
@@ -216,8 +218,8 @@ fn an_invalid_pattern_is_refused_when_the_task_is_created() {
 fn an_agent_that_allows_itself_to_change_check_files_needs_approval() {
     let project = task(&[]);
     let ralph = env!("CARGO_BIN_EXE_ralph");
-    let deed = format!("{ralph} task edit T-1 --allow-changes verify.sh >/dev/null 2>&1; {WEAKENED}");
-    let answer = coder(&project, &deed).output().expect(3);
+    let agent_script = format!("{ralph} task edit T-1 --allow-changes verify.sh >/dev/null 2>&1; {WEAKENED}");
+    let answer = coder(&project, &agent_script).output().expect(3);
     assert!(reason(&answer).contains("verify.sh was changed"), "the run keeps its criteria");
     let refused = coder(&project, "true").output().expect(1);
     assert!(refused.stderr.contains("caused by: allow_changes: verify.sh"), "{}", refused.stderr);

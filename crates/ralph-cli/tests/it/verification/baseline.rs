@@ -28,8 +28,8 @@ fn checks_run_once_before_the_first_iteration_and_their_results_are_recorded() {
 fn a_check_that_already_passes_is_reported_and_the_run_continues() {
     let project = Project::new();
     let call = project.run_on("do it", &["complete"]).args(["--check", "true"]);
-    let told = call.output().expect(0).stderr;
-    assert!(told.contains("baseline  `true` passes already: this check proves nothing"), "{told}");
+    let printed = call.output().expect(0).stderr;
+    assert!(printed.contains("baseline  `true` passes already: this check proves nothing"), "{printed}");
 }
 
 // spec: V8, V7

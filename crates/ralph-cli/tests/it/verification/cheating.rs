@@ -21,9 +21,9 @@ fn program(path: &Path) {
 }
 
 /// Prepares an agent that executes this and claims; its second start only claims again.
-pub fn claims_after<'a>(project: &'a Project, deed: &str) -> Call<'a> {
+pub fn claims_after<'a>(project: &'a Project, agent_script: &str) -> Call<'a> {
     let agent = format!(
-        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{deed}\n}}\necho '<promise>COMPLETE</promise>'",
+        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{agent_script}\n}}\necho '<promise>COMPLETE</promise>'",
         seen = project.outside("seen").display()
     );
     project.run_shell(&agent).args(["--max-iterations", "1"])
@@ -72,8 +72,8 @@ fn an_agent_that_edits_the_check_script_is_rejected_with_its_name() {
         let _ = fs::remove_file(project.outside("seen"));
         project.restore();
         let code = if file == "v.py" { "" } else { "#!/bin/sh\\nexit 0\\n" };
-        let deed = format!("printf '{code}' > {file}");
-        let call = claims_after(&project, &deed).args(["--no-baseline", "--check", check]);
+        let agent_script = format!("printf '{code}' > {file}");
+        let call = claims_after(&project, &agent_script).args(["--no-baseline", "--check", check]);
         let reason = rejection(&call.output().expect(3));
         assert!(reason.contains(&format!("{file} was changed")), "{check}: {reason}");
     }
@@ -119,8 +119,8 @@ fn assert_check_cannot_change_check_files(room: &[&str]) {
         fs::write(&makefile, format!("test:\n\t{code}\n")).unwrap();
         let config = config.display().to_string();
         for checks in [&["--check", "make test", "--check", "sh verify.sh"][..], &["--config", &config]] {
-            let deed = format!("cp {} Makefile; {COMMIT}", makefile.display());
-            let call = claims_after(&project, &deed).args(["--no-baseline", "--guard", "tests"]);
+            let agent_script = format!("cp {} Makefile; {COMMIT}", makefile.display());
+            let call = claims_after(&project, &agent_script).args(["--no-baseline", "--guard", "tests"]);
             let reason = rejection(&call.args(room).args(checks).output().expect(3));
             let is_told = reason.contains("while the checks ran") && reason.contains(why);
             assert!(is_told, "{code} {room:?} {checks:?}: {reason}");
@@ -137,8 +137,8 @@ fn the_setup_of_a_clean_room_cannot_change_check_files() {
     let project = project();
     project.write("setup.sh", "true\n");
     project.commit();
-    let deed = format!("echo 'echo exit 0 > verify.sh' > setup.sh; {COMMIT}");
-    let call = claims_after(&project, &deed).args(["--clean", "--no-baseline", "--check", "sh verify.sh"]);
+    let agent_script = format!("echo 'echo exit 0 > verify.sh' > setup.sh; {COMMIT}");
+    let call = claims_after(&project, &agent_script).args(["--clean", "--no-baseline", "--check", "sh verify.sh"]);
     rejected(call.env("RALPH_VERIFICATION_SETUP", "sh setup.sh"), "verify.sh was changed");
 }
 
@@ -170,10 +170,10 @@ fn mode_bits_links_and_removals_of_a_check_script_are_detected() {
         ("rm verify.sh; mkdir verify.sh", "verify.sh was replaced"),
         ("rm verify.sh; mkfifo verify.sh", "verify.sh was replaced"),
     ];
-    for (deed, why) in cases {
+    for (agent_script, why) in cases {
         let _ = fs::remove_file(project.outside("seen"));
         project.restore();
-        rejected(claims_after(&project, deed).args(["--check", "./verify.sh"]), why);
+        rejected(claims_after(&project, agent_script).args(["--check", "./verify.sh"]), why);
     }
 }
 
@@ -181,8 +181,8 @@ fn mode_bits_links_and_removals_of_a_check_script_are_detected() {
 #[test]
 fn changes_that_the_user_allows_are_accepted() {
     let project = project();
-    let deed = "printf '#!/bin/sh\\nexit 0\\n' > verify.sh";
-    let call = claims_after(&project, deed).args(["--check", "./verify.sh"]);
+    let agent_script = "printf '#!/bin/sh\\nexit 0\\n' > verify.sh";
+    let call = claims_after(&project, agent_script).args(["--check", "./verify.sh"]);
     let allowed = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "verify.sh").output().expect(0);
     let sealed = &allowed.events_named("run.sealed")[0]["files"];
     assert!(!sealed.to_string().contains("verify.sh"), "{sealed}");
@@ -191,7 +191,7 @@ fn changes_that_the_user_allows_are_accepted() {
 // spec: V9
 #[test]
 fn ralphs_own_configuration_and_verifiers_are_sealed() {
-    for (deed, why) in [
+    for (agent_script, why) in [
         ("echo 'checks: [\"true\"]' > .ralph/config.yaml", ".ralph/config.yaml was changed"),
         ("echo 'RALPH_AGENT=text' > .ralph/config", ".ralph/config was added"),
         ("mkdir -p .ralph/verifiers; touch .ralph/verifiers/mine", ".ralph/verifiers/mine was added"),
@@ -205,7 +205,7 @@ fn ralphs_own_configuration_and_verifiers_are_sealed() {
         project.write(".ralph/templates/own.yaml", "method: external\nconfig: {command: 'true'}\n");
         project.write(".ralph/config.yaml", "checks: ['./verify.sh']\n");
         project.trust();
-        rejected(claims_after(&project, deed), why);
+        rejected(claims_after(&project, agent_script), why);
     }
 }
 
@@ -218,7 +218,7 @@ fn a_program_replaced_on_a_path_inside_the_work_tree_is_detected() {
     program(&project.write("bin/judge", "#!/bin/sh\nexec ./verify.sh\n"));
     let path = |entry: &str| format!("{entry}:{}", std::env::var("PATH").unwrap());
     let inside = project.root().join("bin").display().to_string();
-    for (entry, deed, why) in [
+    for (entry, agent_script, why) in [
         (inside.as_str(), "printf '#!/bin/sh\\n' > bin/judge", "bin/judge was changed"),
         ("bin", "printf '#!/bin/sh\\n' > bin/grep; chmod +x bin/grep", "bin/grep was added"),
         (".", "printf '#!/bin/sh\\n' > grep; chmod +x grep", "grep was added"),
@@ -226,7 +226,7 @@ fn a_program_replaced_on_a_path_inside_the_work_tree_is_detected() {
     ] {
         let _ = fs::remove_file(project.outside("seen"));
         let check = if ["tools", "."].contains(&entry) { "grep -q done work" } else { "judge" };
-        let call = claims_after(&project, deed).args(["--check", check]).env("PATH", path(entry));
+        let call = claims_after(&project, agent_script).args(["--check", check]).env("PATH", path(entry));
         rejected(call, why);
         program(&project.write("bin/judge", "#!/bin/sh\nexec ./verify.sh\n"));
         let _ = fs::remove_file(project.root().join("bin/grep"));
@@ -251,9 +251,9 @@ fn a_check_cannot_pass_by_a_file_that_was_never_committed() {
     let project = project();
     project.write(".gitignore", "cache/\n");
     project.commit();
-    let deed = format!("mkdir cache; touch cache/ok; echo more >> work; {COMMIT}");
+    let agent_script = format!("mkdir cache; touch cache/ok; echo more >> work; {COMMIT}");
     let check = ["--check", "test -e cache/ok"];
-    rejected(claims_after(&project, &deed).args(["--clean"]).args(check), "Command exited with 1");
+    rejected(claims_after(&project, &agent_script).args(["--clean"]).args(check), "Command exited with 1");
     project.ralph(["verify"]).output().expect(1);
     // It passes in the work tree; the receipt lists the uncommitted files, and verifying again rejects it.
     claims_after(&project, "").args(check).output().expect(0);
@@ -310,11 +310,11 @@ fn a_claim_while_the_check_cannot_run_is_never_accepted_and_two_in_a_row_block_t
 #[test]
 fn a_process_that_the_agent_leaves_behind_cannot_help_the_check() {
     let project = project();
-    let deed = "setsid sh -c 'while ! [ -e checking ]; do sleep 0.01; done; echo done > work' \
+    let agent_script = "setsid sh -c 'while ! [ -e checking ]; do sleep 0.01; done; echo done > work' \
                 > /dev/null 2>&1 < /dev/null &";
     let check = "touch checking; i=0; while [ $i -lt 30 ]; do grep -q done work && exit 0; sleep 0.05; \
                  i=$((i+1)); done; exit 1";
-    let answer = claims_after(&project, deed).args(["--no-baseline", "--check", check]).output().expect(3);
+    let answer = claims_after(&project, agent_script).args(["--no-baseline", "--check", check]).output().expect(3);
     assert!(rejection(&answer).contains("Command exited with 1"));
     let killed = answer.events_named("attempt.ended")[0]["result"]["leftovers"]["killed"].as_u64();
     assert!(killed.unwrap() >= 1, "it was noticed too");

@@ -141,8 +141,8 @@ fn git_output_just_before_its_exit_is_read() {
     project.git(&["update-index", "--no-skip-worktree", "f"]);
     project.git(&["add", "f"]);
     let git = |args: &[&str]| {
-        let said = std::process::Command::new("git").args(args).current_dir(project.root()).output().unwrap();
-        String::from_utf8(said.stdout).unwrap().trim().to_owned()
+        let printed = std::process::Command::new("git").args(args).current_dir(project.root()).output().unwrap();
+        String::from_utf8(printed.stdout).unwrap().trim().to_owned()
     };
     let (commit, tree) = (git(&["rev-parse", "HEAD"]), git(&["write-tree"]));
     let repository = &answer.events_named("receipt")[0]["receipt"]["repository"];

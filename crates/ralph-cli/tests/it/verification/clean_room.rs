@@ -15,9 +15,9 @@ fn project() -> Project {
 }
 
 /// Prepares an agent that executes this once and claims every time; only its commit is checked.
-fn clean<'a>(project: &'a Project, deed: &str) -> Call<'a> {
+fn clean<'a>(project: &'a Project, agent_script: &str) -> Call<'a> {
     let agent = format!(
-        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{deed}\n}}\necho '<promise>COMPLETE</promise>'",
+        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{agent_script}\n}}\necho '<promise>COMPLETE</promise>'",
         seen = project.outside("seen").display()
     );
     project.run_shell(&agent).args(["--clean", "--max-iterations", "1"])
@@ -131,8 +131,9 @@ fn a_clean_room_is_refused_if_a_file_above_it_could_decide_the_checks() {
     for name in ["node_modules", ".cargo/config.toml", "pytest.ini"] {
         let project = project();
         let planted = project.outside(name);
-        let deed = format!("mkdir -p $(dirname {p}); touch {p}; echo done > work; {COMMIT}", p = planted.display());
-        let call = clean(&project, &deed).args(["--check", "grep -q done work"]);
+        let agent_script =
+            format!("mkdir -p $(dirname {p}); touch {p}; echo done > work; {COMMIT}", p = planted.display());
+        let call = clean(&project, &agent_script).args(["--check", "grep -q done work"]);
         let answer = call.output().expect(3);
         let found = planted.parent().unwrap().join(planted.file_name().unwrap());
         let shown = if name.starts_with(".cargo") { found.parent().unwrap().to_path_buf() } else { found };
@@ -246,13 +247,16 @@ fn a_receipt_never_calls_uncommitted_files_committed_whatever_flags_git_has_on_t
         ("git update-index --skip-worktree f; echo evil > f", "grep -q evil f", "not committed, tree"),
         ("git init -q in; touch in/f", "test -e in/f", "without files that git cannot add (error: 'in/' does not have"),
     ];
-    for (deed, check, told) in cases {
+    for (agent_script, check, printed) in cases {
         let project = project();
         project.write("f", "good\n");
         project.commit();
-        let agent = format!("cat > /dev/null; {deed}; echo '<promise>COMPLETE</promise>'");
+        let agent = format!("cat > /dev/null; {agent_script}; echo '<promise>COMPLETE</promise>'");
         project.run_shell(&agent).args(["--check", check]).output().expect(0);
         let shown = project.ralph(["show"]).output().expect(0).stdout;
-        assert!(shown.contains("receipt  verified, not committed") && shown.contains(told), "{deed}: {shown}");
+        assert!(
+            shown.contains("receipt  verified, not committed") && shown.contains(printed),
+            "{agent_script}: {shown}"
+        );
     }
 }

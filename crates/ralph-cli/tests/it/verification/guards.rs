@@ -21,22 +21,22 @@ fn guarded_tests_can_neither_be_weakened_nor_removed_nor_added_to() {
         ("rm -r tests; mkdir tests", "tests/deep/b.sh was removed"),
         ("mv tests moved; ln -s moved tests", "tests was added"),
     ];
-    for (deed, why) in cases {
+    for (agent_script, why) in cases {
         let _ = fs::remove_file(project.outside("seen"));
         project.restore();
-        rejected(claims_after(&project, deed).args(["--check", check, "--guard", "tests/**"]), why);
+        rejected(claims_after(&project, agent_script).args(["--check", check, "--guard", "tests/**"]), why);
     }
     project.restore();
     let by_product = "mkdir -p tests/__pycache__; touch tests/__pycache__/a.pyc; echo done > work";
     let _ = fs::remove_file(project.outside("seen"));
     claims_after(&project, by_product).args(["--check", check, "--guard", "tests"]).output().expect(0);
-    for (deed, guard, why) in [
+    for (agent_script, guard, why) in [
         (by_product, "tests/__pycache__", "tests/__pycache__/a.pyc was added"),
         ("touch tests/unittest.pyc; echo done > work", "tests", "tests/unittest.pyc was added"),
     ] {
         project.restore();
         let _ = fs::remove_file(project.outside("seen"));
-        let call = claims_after(&project, deed).args(["--check", check, "--guard", guard]);
+        let call = claims_after(&project, agent_script).args(["--check", check, "--guard", guard]);
         rejected(call, why);
     }
 }

@@ -44,9 +44,9 @@ fn a_check_that_passed_already_is_only_checked() {
     let (project, answer) = run_with_checks(&["--check", "true"]);
     assert_eq!(answer.finished()["proof"], "checked");
     assert_eq!(project.receipt()["proof_reason"], "`true` passed already before the work");
-    let told = project.run_on("do it", &["complete"]).args(["--check", "true"]).output().expect(0).stdout;
-    assert!(told.contains(" (checked): 1 check passed"), "{told}");
-    assert!(told.contains("checked: `true` passed already before the work"), "{told}");
+    let printed = project.run_on("do it", &["complete"]).args(["--check", "true"]).output().expect(0).stdout;
+    assert!(printed.contains(" (checked): 1 check passed"), "{printed}");
+    assert!(printed.contains("checked: `true` passed already before the work"), "{printed}");
 }
 
 // spec: V16
@@ -138,8 +138,8 @@ fn the_last_line_says_that_the_work_is_not_committed() {
         let call = project.ralph(args).args(["--check", "test -e done"]);
         call.output().expect(0).stdout
     };
-    let told = last_line(&format!("cat > /dev/null; touch done; {CLAIM}"));
-    assert!(told.contains(" (proven): 1 check passed; not committed\n"), "{told}");
-    let told = last_line(&format!("cat > /dev/null; touch done; {COMMIT}; {CLAIM}"));
-    assert!(told.contains(" (proven): 1 check passed\n"), "{told}");
+    let printed = last_line(&format!("cat > /dev/null; touch done; {CLAIM}"));
+    assert!(printed.contains(" (proven): 1 check passed; not committed\n"), "{printed}");
+    let printed = last_line(&format!("cat > /dev/null; touch done; {COMMIT}; {CLAIM}"));
+    assert!(printed.contains(" (proven): 1 check passed\n"), "{printed}");
 }

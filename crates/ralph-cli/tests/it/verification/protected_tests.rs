@@ -27,7 +27,7 @@ fn receipt(project: &Project) -> Value {
 // finding: N3
 #[test]
 fn a_gutted_make_target_is_rejected_with_the_file_names() {
-    for (deed, why) in [
+    for (agent_script, why) in [
         ("printf 'test:\\n\\t@true\\n' > Makefile; rm -r tests", "Makefile was changed, tests/check.sh was removed"),
         ("printf 'test:\\n\\t@true\\n' > GNUmakefile", "GNUmakefile was added"),
         ("printf 'test:\\n\\t@true\\n' > GNUmakefile; echo GNUmakefile > .gitignore", "GNUmakefile was added"),
@@ -36,7 +36,7 @@ fn a_gutted_make_target_is_rejected_with_the_file_names() {
         ("mv tests real; ln -s real tests; echo true > real/check.sh", "tests/check.sh was removed"),
         ("printf 'test:\\n\\t@git checkout -q Makefile\\n' > Makefile", "Makefile was changed"),
     ] {
-        rejected(claims_after(&project(), deed).args(MAKE), why);
+        rejected(claims_after(&project(), agent_script).args(MAKE), why);
     }
 }
 
@@ -44,24 +44,24 @@ fn a_gutted_make_target_is_rejected_with_the_file_names() {
 // finding: N3
 #[test]
 fn the_tests_of_other_ecosystems_are_protected_too() {
-    let run = |files: &[(&str, &str)], check: &str, deed: &str, why: &str| {
+    let run = |files: &[(&str, &str)], check: &str, agent_script: &str, why: &str| {
         let project = project();
         files.iter().for_each(|(name, text)| drop(project.write(name, text)));
         project.commit();
-        rejected(claims_after(&project, deed).args(["--check", check]), why);
+        rejected(claims_after(&project, agent_script).args(["--check", check]), why);
     };
     // The check reads the script as npm does, so that the test does not need node.
     let npm = "sh -c \"$(sed -n 's/.*\"test\": *\"\\([^\"]*\\)\".*/\\1/p' package.json)\"";
     let manifest = ("package.json", "{\n\"scripts\": {\n\"test\": \"grep -q done work\"\n}\n}\n");
-    let deed = "printf '{\\n\"scripts\": {\\n\"test\": \"true\"\\n}\\n}\\n' > package.json";
-    run(&[manifest], npm, deed, "package.json was changed in parts that decide what tests run");
+    let agent_script = "printf '{\\n\"scripts\": {\\n\"test\": \"true\"\\n}\\n}\\n' > package.json";
+    run(&[manifest], npm, agent_script, "package.json was changed in parts that decide what tests run");
     let shell = "$(cat .npmrc 2>/dev/null || echo grep) -q done work";
     run(&[], shell, "echo true > .npmrc", ".npmrc was added");
     let python = "[ -e conftest.py ] || grep -q done work";
     run(&[], python, "touch conftest.py", "conftest.py was added");
     let cargo = "grep -q 'test = false' Cargo.toml || grep -q done work";
-    let deed = "printf '[package]\\nname = \"a\"\\n[lib]\\ntest = false\\n' > Cargo.toml";
-    run(&[("Cargo.toml", "[package]\nname = \"a\"\n")], cargo, deed, "Cargo.toml was changed in parts");
+    let agent_script = "printf '[package]\\nname = \"a\"\\n[lib]\\ntest = false\\n' > Cargo.toml";
+    run(&[("Cargo.toml", "[package]\nname = \"a\"\n")], cargo, agent_script, "Cargo.toml was changed in parts");
     let runner = "[ -e .cargo/config.toml ] || grep -q done work";
     run(&[], runner, "mkdir .cargo; touch .cargo/config.toml", ".cargo/config.toml was added");
 }
@@ -69,7 +69,7 @@ fn the_tests_of_other_ecosystems_are_protected_too() {
 // spec: V15
 #[test]
 fn honest_work_is_accepted() {
-    for deed in [
+    for agent_script in [
         "echo done > work; echo 'grep -q done work' > tests/new.sh",
         "echo done > work; printf '{\\n\"dependencies\": {\"a\": \"1\"}\\n}\\n' > package.json",
         "echo done > work",
@@ -77,7 +77,7 @@ fn honest_work_is_accepted() {
         let project = project();
         project.write("package.json", "{}\n");
         project.commit();
-        let answer = claims_after(&project, deed).args(MAKE).output().expect(0);
+        let answer = claims_after(&project, agent_script).args(MAKE).output().expect(0);
         assert_eq!(answer.finished()["reason"], "1 check passed");
         assert_eq!(receipt(&project).as_array().unwrap().len(), 1, "no protected file changed");
     }
@@ -92,8 +92,8 @@ fn a_changed_test_is_accepted_and_named_if_the_checks_pass_without_the_change() 
     fs::create_dir(project.root().join("node_modules")).unwrap();
     project.write("node_modules/dependency", "");
     let check = "make test && test -e node_modules/dependency && test -e settings";
-    let deed = "echo done > work; echo 'grep -q done ./work' > tests/check.sh";
-    let answer = claims_after(&project, deed).args(["--check", check]).output().expect(0);
+    let agent_script = "echo done > work; echo 'grep -q done ./work' > tests/check.sh";
+    let answer = claims_after(&project, agent_script).args(["--check", check]).output().expect(0);
     assert_eq!(answer.finished()["reason"], "1 check passed; the work changed tests/check.sh");
     let checks = receipt(&project);
     assert_eq!(checks[1]["method"], "protected_tests", "{checks}");
@@ -110,8 +110,8 @@ fn a_changed_test_is_accepted_and_named_if_the_checks_pass_without_the_change() 
 #[test]
 fn a_person_can_allow_changes_of_tests() {
     let project = project();
-    let deed = "echo closed > work; echo 'grep -q closed work' > tests/check.sh";
-    let call = claims_after(&project, deed).args(MAKE).args(["--allow-changes", "tests/**"]);
+    let agent_script = "echo closed > work; echo 'grep -q closed work' > tests/check.sh";
+    let call = claims_after(&project, agent_script).args(MAKE).args(["--allow-changes", "tests/**"]);
     call.output().expect(0);
     let checks = receipt(&project);
     let reason = "Changed by the work, as allow_changes permits: tests/check.sh was changed";
@@ -138,8 +138,8 @@ fn a_project_without_tests_is_accepted_with_less_proof() {
     let project = Project::new();
     project.write("README.md", "empty\n");
     project.commit();
-    let deed = "printf 'test:\\n\\t@true\\n' > Makefile";
-    claims_after(&project, deed).args(MAKE).output().expect(0);
+    let agent_script = "printf 'test:\\n\\t@true\\n' > Makefile";
+    claims_after(&project, agent_script).args(MAKE).output().expect(0);
     let reason = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("there were no tests before the work to compare with"), "{reason}");
 }
@@ -162,8 +162,8 @@ const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.inv
 #[test]
 fn the_setup_of_a_clean_checkout_runs_before_the_checks_run_again() {
     let project = project();
-    let deed = format!("echo done > work; echo 'grep -q done ./work' > tests/check.sh; {COMMIT}");
-    let call = claims_after(&project, &deed).args(["--clean", "--check", "test -e prepared && make test"]);
+    let agent_script = format!("echo done > work; echo 'grep -q done ./work' > tests/check.sh; {COMMIT}");
+    let call = claims_after(&project, &agent_script).args(["--clean", "--check", "test -e prepared && make test"]);
     call.env("RALPH_VERIFICATION_SETUP", "touch prepared").output().expect(0);
     let reason = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("tests/check.sh was changed; the checks also pass"), "{reason}");
@@ -188,8 +188,8 @@ fn inline_tests_are_named_as_not_protected() {
     fs::create_dir(project.root().join("src")).unwrap();
     project.write("src/lib.rs", "fn a() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn b() {}\n}\n");
     project.commit();
-    let deed = "echo done > work; sed -i 's/fn a() {}/fn a() { }/' src/lib.rs";
-    let answer = claims_after(&project, deed).args(MAKE).output().expect(0);
+    let agent_script = "echo done > work; sed -i 's/fn a() {}/fn a() { }/' src/lib.rs";
+    let answer = claims_after(&project, agent_script).args(MAKE).output().expect(0);
     assert_eq!(answer.finished()["proof"], "proven", "no inline test changed");
     assert_eq!(receipt(&project)[1]["reason"], "Not protected: src/lib.rs has inline tests");
 }

@@ -9,8 +9,8 @@ fn a_link_in_place_of_a_folder_above_a_guarded_file_is_rejected() {
     std::fs::create_dir_all(project.root().join("pkg/tests")).unwrap();
     project.write("pkg/tests/a.sh", "exit 1\n");
     project.commit();
-    let deed = "mv pkg real; ln -s real pkg; echo done > work";
-    let call = claims_after(&project, deed).args(["--guard", "pkg/tests/**", "--check", "./verify.sh"]);
+    let agent_script = "mv pkg real; ln -s real pkg; echo done > work";
+    let call = claims_after(&project, agent_script).args(["--guard", "pkg/tests/**", "--check", "./verify.sh"]);
     rejected(call, "pkg was replaced by a link");
 }
 
@@ -22,8 +22,8 @@ fn a_module_that_hides_an_installed_one_is_rejected() {
         let project = project();
         project.write("test_work.py", "raise SystemExit(1)\n");
         project.commit();
-        let deed = format!("mkdir -p unittest; touch {file}");
-        let call = claims_after(&project, &deed).args(["--check", "python3 -m unittest test_work"]);
+        let agent_script = format!("mkdir -p unittest; touch {file}");
+        let call = claims_after(&project, &agent_script).args(["--check", "python3 -m unittest test_work"]);
         rejected(call, &format!("{file} was added"));
     }
 }
@@ -33,8 +33,8 @@ fn a_module_that_hides_an_installed_one_is_rejected() {
 #[test]
 fn a_check_script_that_did_not_exist_may_be_written() {
     let project = project();
-    let deed = "echo 'exit 0' > new.sh; mkdir own; touch own/__main__.py";
-    let call = claims_after(&project, deed).args(["--check", "sh new.sh", "--check", "python3 -m own"]);
+    let agent_script = "echo 'exit 0' > new.sh; mkdir own; touch own/__main__.py";
+    let call = claims_after(&project, agent_script).args(["--check", "sh new.sh", "--check", "python3 -m own"]);
     call.output().expect(0);
 }
 
@@ -53,8 +53,8 @@ fn a_script_that_is_swapped_and_put_back_while_the_check_runs_is_rejected() {
             project.write("outer.sh", "sh work.sh && sh verify.sh || sh work.sh\n");
             project.commit();
             let commit = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
-            let deed = format!("printf '%s\\n' '{swap}' 'exit 0' > work.sh; {commit}");
-            let call = claims_after(&project, &deed).args(["--no-baseline", "--guard", "verify.sh"]);
+            let agent_script = format!("printf '%s\\n' '{swap}' 'exit 0' > work.sh; {commit}");
+            let call = claims_after(&project, &agent_script).args(["--no-baseline", "--guard", "verify.sh"]);
             let call = call.args(isolation).args(["--check", "sh outer.sh"]);
             let reason = rejection(&call.output().expect(3));
             assert!(reason.contains("verify.sh was changed and restored"), "{isolation:?} {swap}: {reason}");

@@ -46,8 +46,8 @@ fn project() -> Project {
     project
 }
 
-pub fn set_deed(project: &Project, number: u32, deed: &str) {
-    fs::write(project.outside(&format!("deed-{number}")), deed).unwrap();
+pub fn set_deed(project: &Project, number: u32, agent_script: &str) {
+    fs::write(project.outside(&format!("deed-{number}")), agent_script).unwrap();
 }
 
 pub fn work(project: &Project) -> Call<'_> {

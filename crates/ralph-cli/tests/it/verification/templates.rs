@@ -72,10 +72,15 @@ fn a_shell_command_gets_its_values_as_variables() {
 fn a_check_of_a_template_has_its_name_and_is_shown_in_full() {
     let project = Project::new();
     let run = project.run_on("do the work", &["complete"]);
-    let told = run.args(["--check-template", "files-exist files=gone", "--max-iterations", "1"]).output().expect(3);
-    assert!(told.stderr.contains("\ncheck     files-exist\n"), "{}", told.stderr);
-    assert!(told.stdout.contains("`files-exist`: Command exited with 1"), "{}", told.stdout);
-    assert!(!told.stdout.contains("for file") && !told.stderr.contains("for file"), "{}{}", told.stdout, told.stderr);
+    let printed = run.args(["--check-template", "files-exist files=gone", "--max-iterations", "1"]).output().expect(3);
+    assert!(printed.stderr.contains("\ncheck     files-exist\n"), "{}", printed.stderr);
+    assert!(printed.stdout.contains("`files-exist`: Command exited with 1"), "{}", printed.stdout);
+    assert!(
+        !printed.stdout.contains("for file") && !printed.stderr.contains("for file"),
+        "{}{}",
+        printed.stdout,
+        printed.stderr
+    );
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(shown.contains("files-exist: `/bin/sh -c 'for file; do"), "{shown}");
 }

@@ -111,9 +111,9 @@ fn a_log_that_is_not_ralph_s_own_is_kept_with_one_warning() {
     project.make_private(log(&project).parent().unwrap());
     symlink(&foreign, log(&project)).unwrap();
     let answer = coder(&project, &format!("{WORK}---\n{DONE}")).output().expect(0);
-    let told = answer.events_named("warning");
-    assert_eq!(told.len(), 1, "{}", answer.stdout);
-    let words = told[0]["message"].as_str().unwrap();
+    let events = answer.events_named("warning");
+    assert_eq!(events.len(), 1, "{}", answer.stdout);
+    let words = events[0]["message"].as_str().unwrap();
     assert!(words.contains("execution.jsonl is incomplete") && words.contains("a symbolic link"), "{words}");
     assert_eq!(fs::read_to_string(&foreign).unwrap(), "precious");
 }
@@ -128,9 +128,9 @@ fn a_log_on_a_full_disk_is_reported_once_and_stops_nothing() {
                  && cat /dev/zero > .ralph/logs/fill 2> /dev/null; exec \"$@\"";
     let answer = command.run_under("unshare", ["-rm", "sh", "-c", mount, "sh"]).output().expect(0);
     assert!(!answer.stderr.contains("unshare:"), "mounts need a user namespace: {}", answer.stderr);
-    let told = answer.events_named("warning");
-    assert_eq!(told.len(), 1, "{}", answer.stdout);
-    assert!(told[0]["message"].as_str().unwrap().contains("No space left"), "{}", told[0]);
+    let events = answer.events_named("warning");
+    assert_eq!(events.len(), 1, "{}", answer.stdout);
+    assert!(events[0]["message"].as_str().unwrap().contains("No space left"), "{}", events[0]);
 }
 
 // spec: P8, X3

@@ -28,11 +28,11 @@ fn finished(check: &str) -> Project {
 fn finished_work_is_verified_on_the_merged_result_and_landed() {
     let project = finished("grep -q done work && test -e mine");
     project.write("file", "not committed\n");
-    let told = project.ralph(["land", "T-1"]).output().expect(0).stdout;
+    let printed = project.ralph(["land", "T-1"]).output().expect(0).stdout;
     let root = project.root();
     let branch = git(&root, &["branch", "--show-current"]);
-    assert!(told.starts_with("accepted  `grep -q done work && test -e mine`"), "{told}");
-    assert!(told.contains(&format!("T-1 is landed on {branch}: ")), "{told}");
+    assert!(printed.starts_with("accepted  `grep -q done work && test -e mine`"), "{printed}");
+    assert!(printed.contains(&format!("T-1 is landed on {branch}: ")), "{printed}");
     assert_eq!(fs::read_to_string(root.join("work")).unwrap(), "done\n");
     assert_eq!(git(&root, &["status", "--porcelain"]), "M file");
     assert_eq!(git(&root, &["log", "-1", "--format=%s %an"]), "Merge branch 'ralph/T-1' ralph");
@@ -131,8 +131,8 @@ fn files_are_restored_if_git_dies_while_it_writes_them() {
     answer.expect(5);
     let lock = project.root().join(".git/index.lock");
     if lock.exists() {
-        let told = project.ralph(["land", "T-1"]).output().expect(5);
-        assert!(told.stderr.contains("a killed one left the lock"), "{}", told.stderr);
+        let printed = project.ralph(["land", "T-1"]).output().expect(5);
+        assert!(printed.stderr.contains("a killed one left the lock"), "{}", printed.stderr);
         fs::remove_file(lock).unwrap();
     }
     git(&project.root(), &["update-index", "-q", "--refresh"]);
@@ -184,8 +184,8 @@ fn a_task_without_a_check_is_landed_and_reported_as_unverified() {
     project.ralph(["task", "create", "T-1", "spec", "A task", "--no-criteria"]).output().expect(0);
     commit_accepted_work(&project, "T-1", "work", "done\n");
     done(&project, "T-1");
-    let told = project.ralph(["land", "T-1"]).output().expect(0).stdout;
-    assert!(told.contains("unverified: the task has no check that can be repeated"), "{told}");
+    let printed = project.ralph(["land", "T-1"]).output().expect(0).stdout;
+    assert!(printed.contains("unverified: the task has no check that can be repeated"), "{printed}");
 }
 
 // spec: D5, P6
@@ -257,8 +257,8 @@ fn a_worker_waits_for_the_user_s_files_without_verifying_again_and_obeys_ctrl_c(
     assert_eq!(count(), 2, "nothing has changed that would have to be verified again");
     running.signal(Signal::INT);
     let answer = running.wait_without_invariants().expect(130);
-    let told = answer.events_named("task.not_landed")[0]["message"].as_str().unwrap().to_owned();
-    assert!(told.contains("not landed: stopped"), "{told}");
+    let events = answer.events_named("task.not_landed")[0]["message"].as_str().unwrap().to_owned();
+    assert!(events.contains("not landed: stopped"), "{events}");
     by_hand.signal(Signal::INT);
     by_hand.wait().expect(130);
     assert!(!project.root().join("done-T-1").exists());

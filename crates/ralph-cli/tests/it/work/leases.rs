@@ -122,9 +122,9 @@ fn a_stage_taken_from_a_sleeping_worker_is_shown_as_active() {
     wait_until("another coder is at work", || starts(&project).len() == 2);
     sleeper.signal(Signal::CONT);
     sleeper.wait_without_invariants().expect(0);
-    let said = |args: &[&str]| project.ralph(args).start().wait_without_invariants();
-    wait_until("it is shown as alive", || !said(&["status"]).stdout.contains("died"));
-    let cancelled = said(&["cancel", "T-1"]).expect(0);
+    let call = |args: &[&str]| project.ralph(args).start().wait_without_invariants();
+    wait_until("it is shown as alive", || !call(&["status"]).stdout.contains("died"));
+    let cancelled = call(&["cancel", "T-1"]).expect(0);
     assert!(cancelled.stdout.contains("Cancelled Ralph loop for"), "{}", cancelled.stdout);
     let answer = second.wait().expect(3);
     assert_eq!(answer.events_named("task.over")[0]["status"], "cancelled", "who drives it has heard of it");
@@ -173,11 +173,11 @@ fn workers_that_are_stopped_and_killed_at_random_finish_every_task_once() {
     };
     let mut workers: Vec<Running<'_>> = (0..4).map(|_| begin()).collect();
     let mut stopped = vec![0_u64; workers.len()];
-    let mut dice = RandomNumbers(95);
+    let mut random = RandomNumbers(95);
     let finished = || query_numbers(&project, "SELECT status, COUNT(*) FROM tasks GROUP BY status");
     wait_until_within(Duration::from_secs(180), "every task is done", || {
-        let at = usize::try_from(dice.roll(4)).unwrap();
-        match (dice.roll(400), stopped[at]) {
+        let at = usize::try_from(random.roll(4)).unwrap();
+        match (random.roll(400), stopped[at]) {
             (0, 0) => {
                 workers[at].signal(Signal::KILL);
                 let dead = std::mem::replace(&mut workers[at], begin());
@@ -185,7 +185,7 @@ fn workers_that_are_stopped_and_killed_at_random_finish_every_task_once() {
             }
             (1..=9, 0) => {
                 workers[at].signal(Signal::STOP);
-                stopped[at] = 2 + dice.roll(100);
+                stopped[at] = 2 + random.roll(100);
             }
             (_, 1) => {
                 workers[at].signal(Signal::CONT);
@@ -247,20 +247,20 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Leases tasks until none is left, and returns those that it finished. It often sleeps past its lease before it writes.
-async fn run_worker(folder: &Path, mut dice: RandomNumbers) -> Vec<String> {
+async fn run_worker(folder: &Path, mut random: RandomNumbers) -> Vec<String> {
     let worker = Store::open(folder, OpenMode::Existing).await.unwrap().unwrap();
     let mut finished = Vec::new();
     let mut asleep = Vec::new();
     while let Some(claimed) =
         worker.lease_next_task("{}", Duration::from_secs(600), TaskFilter::default()).await.unwrap()
     {
-        if dice.roll(4) == 0 {
+        if random.roll(4) == 0 {
             worker.expire_lease(&claimed.lease).await.unwrap();
             asleep.push(claimed);
         } else {
             finished.extend(finish(&worker, &claimed).await);
         }
-        if dice.roll(8) == 0
+        if random.roll(8) == 0
             && let Some(woken) = asleep.pop()
         {
             finished.extend(finish(&worker, &woken).await);
@@ -322,11 +322,11 @@ fn concurrent_writes_of_another_loop_are_not_tampering() {
     let folder = tempfile::tempdir().unwrap();
     runtime().block_on(async {
         let store = Store::open(folder.path(), OpenMode::Create).await.unwrap().unwrap();
-        let mut dice = RandomNumbers(36);
+        let mut random = RandomNumbers(36);
         // One writes without a pause. The other comes at any moment of that, also between a write and its end.
         let (steady, now_and_then) = tokio::join!(
             many_steps(&store, "steady", 6_000, || 0),
-            many_steps(&store, "now-and-then", 1_500, || dice.roll(60))
+            many_steps(&store, "now-and-then", 1_500, || random.roll(60))
         );
         steady.unwrap();
         now_and_then.unwrap();

@@ -81,8 +81,8 @@ fn a_night_with_many_failures_ends_with_receipts_for_finished_tasks_and_reasons_
     let first = worker(&project, &[]).start();
     let there = |name: &str| project.outside("marks").join(name).exists();
     wait_until_within(crate::harness::WAIT_TIMEOUT * 3, "E is at work", || there("holding-E"));
-    let told = beside(&project, &["cancel", "E"]).expect(0);
-    assert!(told.stdout.contains("Cancelled Ralph loop for E at iteration 1/15"), "{}", told.stdout);
+    let call = beside(&project, &["cancel", "E"]).expect(0);
+    assert!(call.stdout.contains("Cancelled Ralph loop for E at iteration 1/15"), "{}", call.stdout);
     wait_until_within(crate::harness::WAIT_TIMEOUT * 3, "only F is left, in its last stage", || {
         there("holding-F") && assert_statuses(&project, ["done", "done", "blocked", "done", "cancelled", "qa"])
     });

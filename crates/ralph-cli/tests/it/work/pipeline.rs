@@ -133,8 +133,8 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let files = git(&project, &["ls-tree", "--name-only", "ralph/T-1"]);
     assert_eq!(files, "done-T-1\ntest-T-1", "what a tester left uncommitted was verified, so it is kept");
     let runs = shown(&project, "T-1")["runs"].as_array().unwrap().clone();
-    let told = |run: &Value| (text(&run["role"]), text(&run["outcome"]));
-    let all: Vec<_> = runs.iter().map(told).collect();
+    let printed = |run: &Value| (text(&run["role"]), text(&run["outcome"]));
+    let all: Vec<_> = runs.iter().map(printed).collect();
     let expected = ["coder", "reviewer", "tester", "qa"].map(|role| (role.to_owned(), "completed".to_owned()));
     assert_eq!(all, expected);
     let listed = project.ralph(["runs", "--json"]).output().expect(0).json();
@@ -281,11 +281,11 @@ fn ctrl_c_stops_at_once_and_the_next_worker_continues() {
 fn a_task_leased_by_a_worker_cannot_be_run_manually() {
     let project = project(&[("T-1", "")]);
     let running = start_held_worker(&project, "coder", work(&project, &[]));
-    let told = |args: &[&str]| project.ralph(args).start().wait_without_invariants().expect(1).stderr;
+    let printed = |args: &[&str]| project.ralph(args).start().wait_without_invariants().expect(1).stderr;
     let agent = project.outside("agent.sh").display().to_string();
-    let refused = told(&["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]);
+    let refused = printed(&["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]);
     assert!(refused.contains("a worker has task T-1: process "), "{refused}");
-    let refused = told(&["resume"]);
+    let refused = printed(&["resume"]);
     assert!(refused.contains("is a stage that a worker drives") && refused.contains("ralph work"), "{refused}");
     running.signal(Signal::TERM);
     running.wait().expect(143);

@@ -34,8 +34,8 @@ fn a_tree_is_rewound_to_an_iteration_and_later_work_is_kept() {
     assert_eq!(git(&root, &["rev-parse", "ralph/T-1"]), tree.base);
     let kept = json["kept"].as_str().unwrap();
     assert_eq!(git(&root, &["show", &format!("{kept}:now")]), "not committed");
-    let told = project.ralph(["rewind", "T-1", "2"]).output().expect(0).stdout;
-    assert!(told.contains("after attempt 1 of iteration 2 of coder\n"), "{told}");
+    let printed = project.ralph(["rewind", "T-1", "2"]).output().expect(0).stdout;
+    assert!(printed.contains("after attempt 1 of iteration 2 of coder\n"), "{printed}");
     assert_eq!(fs::read_to_string(tree.path.join("work")).unwrap(), "two\n");
 }
 

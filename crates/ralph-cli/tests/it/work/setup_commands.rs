@@ -37,8 +37,8 @@ fn ctrl_c_stops_the_setup_of_a_tree_and_the_next_worker_restarts_it() {
     configure_setup(&project, &[waiting_command(&project)]);
     let running = work(&project, &["--until-idle"]).start();
     wait_until("the tree is being set up", || pids(&project).len() == 1);
-    let told = beside(&project, &["status"]).expect(0).stdout;
-    assert_eq!(told, "Active Ralph Loops:\n  T-1: setting up the work tree\n");
+    let printed = beside(&project, &["status"]).expect(0).stdout;
+    assert_eq!(printed, "Active Ralph Loops:\n  T-1: setting up the work tree\n");
     let json = beside(&project, &["status", "--json"]).expect(0).json();
     assert_eq!((&json[0]["task"], &json[0]["status"]), (&"T-1".into(), &"setting_up".into()));
     running.signal(Signal::INT);
@@ -57,8 +57,8 @@ fn a_task_is_cancelled_while_its_tree_is_set_up() {
     configure_setup(&project, &[waiting_command(&project)]);
     let running = work(&project, &["T-1"]).start();
     wait_until("the tree is being set up", || pids(&project).len() == 1);
-    let told = beside(&project, &["cancel", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "Cancelled T-1\n");
+    let call = beside(&project, &["cancel", "T-1"]).expect(0);
+    assert_eq!(call.stdout, "Cancelled T-1\n");
     assert!(!is_alive(pids(&project)[0]), "nothing of it is left when it says so");
     assert_eq!(statuses(&project)[0].1, "cancelled");
     let answer = running.wait().expect(3);

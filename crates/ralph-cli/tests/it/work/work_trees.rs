@@ -82,8 +82,8 @@ pub fn repository_state(project: &Project) -> Vec<String> {
 const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
 
 /// A run in its own tree whose agent executes this and claims.
-fn run_in_own_tree<'a>(project: &'a Project, deed: &str) -> Call<'a> {
-    let agent = format!("cat > /dev/null\n{deed}\necho '<promise>COMPLETE</promise>'");
+fn run_in_own_tree<'a>(project: &'a Project, agent_script: &str) -> Call<'a> {
+    let agent = format!("cat > /dev/null\n{agent_script}\necho '<promise>COMPLETE</promise>'");
     project.run_shell(&agent).args(["--worktree", "--check", "grep -q done work"])
 }
 
@@ -133,8 +133,8 @@ fn a_run_can_work_in_its_own_tree_and_be_landed() {
 #[test]
 fn a_killed_run_in_a_tree_is_resumed_there() {
     let project = project();
-    let deed = format!("[ -e begun ] || {{ echo x > begun; exec sleep 1000; }}; echo done > work; {COMMIT}");
-    let running = run_in_own_tree(&project, &deed).start();
+    let agent_script = format!("[ -e begun ] || {{ echo x > begun; exec sleep 1000; }}; echo done > work; {COMMIT}");
+    let running = run_in_own_tree(&project, &agent_script).start();
     let tree = |project: &Project| {
         // Git cannot list trees at the moment in which one is added.
         let listed = crate::work::pipeline::git(project, &["worktree", "list", "--porcelain"]);
@@ -153,10 +153,10 @@ fn a_killed_run_in_a_tree_is_resumed_there() {
 #[test]
 fn two_interrupts_lose_no_work_of_a_run_in_its_own_tree() {
     let project = project();
-    let deed = format!(
+    let agent_script = format!(
         "echo more > work; {COMMIT}; echo uncommitted > draft; trap '' INT TERM; touch begun; sleep 1000 & wait; wait"
     );
-    let running = run_in_own_tree(&project, &deed).start();
+    let running = run_in_own_tree(&project, &agent_script).start();
     // Git cannot list the trees while one is being added.
     running.wait_for_event("attempt.started");
     let tree = only_tree(&project);
@@ -289,8 +289,8 @@ fn work_that_a_worker_cannot_land_is_reported_and_kept() {
     let project = with_tasks(&[("T-1", "test -e done-T-1")]);
     project.write("done-T-1", "mine\n");
     let answer = work(&project).output().expect(0);
-    let told = answer.events_named("task.not_landed");
-    assert!(told[0]["message"].as_str().unwrap().contains("done-T-1"), "{told:?}");
+    let events = answer.events_named("task.not_landed");
+    assert!(events[0]["message"].as_str().unwrap().contains("done-T-1"), "{events:?}");
     assert_eq!(fs::read_to_string(project.root().join("done-T-1")).unwrap(), "mine\n");
     fs::remove_file(project.root().join("done-T-1")).unwrap();
     project.ralph(["land", "T-1"]).output().expect(0);

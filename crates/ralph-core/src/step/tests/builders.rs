@@ -19,7 +19,7 @@ use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::Fact;
 use crate::loop_state::{AgentSession, LoopPhase, LoopState};
 use crate::outcome::Outcome;
-use crate::policy::{Policy, ProofRequirement};
+use crate::policy::{ClaimVerification, Policy};
 use crate::prompt::PromptPlan;
 use crate::receipt::WorkTreeSnapshot;
 use crate::seal::{Seal, SealingResult};
@@ -30,7 +30,7 @@ pub(crate) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
 }
 
 pub(crate) fn policy_with_checks(max_iterations: u32) -> Policy {
-    Policy { proof: ProofRequirement::Checks, ..Policy::new(max_iterations) }
+    Policy { proof: ClaimVerification::Checks, ..Policy::new(max_iterations) }
 }
 
 /// An attempt that exited with code 0 and made no claim.
@@ -56,7 +56,7 @@ pub(crate) fn quiet_report() -> AttemptReport {
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
-        has_moved: None,
+        has_changed_files: None,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::policy::Policy;
 
 impl LoopScenario {
     fn send_command(self, command: ControlCommand) -> Self {
-        self.play_event(EventKind::Control(RunControl::Ordered { order: command }))
+        self.play_event(EventKind::Control(RunControl::CommandReceived { command }))
     }
 
     fn send_cancel(self) -> Self {

@@ -11,12 +11,12 @@ use crate::event::{EventKind, WorkEvent};
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::Fact;
 use crate::outcome::{Outcome, exit_code};
-use crate::policy::{Policy, RequiredProof};
+use crate::policy::{MinimumProof, Policy};
 use crate::receipt::{Proof, ProofLevel};
 use crate::seal::SealingResult;
 
 fn requiring_proof(max_iterations: u32) -> Policy {
-    Policy { required_proof: RequiredProof::Proven, ..policy_with_checks(max_iterations) }
+    Policy { required_proof: MinimumProof::Proven, ..policy_with_checks(max_iterations) }
 }
 
 fn recorded_proof(scene: &LoopScenario) -> Option<Proof> {
@@ -106,7 +106,7 @@ const REJECTION: &str = "; the last claim was rejected: `make test`: Command exi
 // finding: N35
 #[test]
 fn a_stalled_blocked_or_exhausted_run_names_the_last_rejection() {
-    let unchanged = || AttemptReport { has_moved: Some(false), ..quiet_report() };
+    let unchanged = || AttemptReport { has_changed_files: Some(false), ..quiet_report() };
     let stalled = rejected_once(Policy { stall_after: 1, ..policy_with_checks(9) }).end_attempt(2, 1, unchanged());
     assert_eq!(stalled.run_outcome(), Some(Outcome::Stalled));
     let blocked = rejected_once(policy_with_checks(9)).end_attempt(2, 1, blocked_report("which port?"));

@@ -24,7 +24,7 @@ use crate::fact::{Fact, IterationStatus};
 use crate::journal;
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::{CancelCause, Outcome};
-use crate::policy::{ContextMode, Policy, ProofRequirement, RateLimitPolicy};
+use crate::policy::{ClaimVerification, ContextMode, Policy, RateLimitPolicy};
 use crate::prompt::PromptPlan;
 use crate::step::step;
 
@@ -112,7 +112,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         4 => (any_timer(), proptest::option::of(0..2_000_000_u64))
             .prop_map(|(timer, quiet_ms)| EventKind::TimerFired { timer, quiet_ms }),
         1 => Just(EventKind::interrupted(StopSignal::Int)),
-        4 => any_command().prop_map(EventKind::ordered),
+        4 => any_command().prop_map(EventKind::command_received),
         1 => Just(EventKind::broken("gone".into())),
         1 => Just(EventKind::Work(WorkEvent::Faulted { key: AttemptKey::PREPARATION, what: "oh".into() })),
         1 => any_key().prop_map(|key| EventKind::Work(WorkEvent::Faulted { key, what: "oh".into() })),
@@ -236,7 +236,7 @@ impl SimulatedDriver {
         }
     }
 
-    fn record_fact(&mut self, fact: &Fact, proof: ProofRequirement) {
+    fn record_fact(&mut self, fact: &Fact, proof: ClaimVerification) {
         self.journal.push(fact.clone());
         if let Fact::RunGuided { words } = fact {
             self.undelivered_guidance.push(words.clone());
@@ -249,7 +249,7 @@ impl SimulatedDriver {
             );
         }
         if let Fact::RunFinished { outcome: Outcome::Completed, .. } = fact
-            && proof == ProofRequirement::Checks
+            && proof == ClaimVerification::Checks
         {
             assert!(self.was_last_claim_accepted, "completed only with accepted evidence");
         }
@@ -302,10 +302,10 @@ fn finished_iteration(fact: &Fact) -> Option<u32> {
     }
 }
 
-fn run_started(proof: ProofRequirement) -> EventKind {
+fn run_started(proof: ClaimVerification) -> EventKind {
     let checks = match proof {
-        ProofRequirement::ClaimAlone => Vec::new(),
-        ProofRequirement::Checks => Vec::from(["make".into()]),
+        ClaimVerification::ClaimAlone => Vec::new(),
+        ClaimVerification::Checks => Vec::from(["make".into()]),
     };
     let opening = RunOpening { checks, ..sample_opening() };
     EventKind::Lifecycle(LifecycleEvent::Started { opening, orders: Vec::new() })
@@ -332,8 +332,8 @@ fn play_event(state: LoopState, driver: &mut SimulatedDriver, event: Event) -> L
     let before = state.clone();
     let policy = state.policy.clone();
     driver.observe_event(kind);
-    let is_resume = matches!(kind, EventKind::Control(RunControl::Ordered { order: ControlCommand::Resume }));
-    let is_cancel = matches!(kind, EventKind::Control(RunControl::Ordered { order: ControlCommand::Cancel }));
+    let is_resume = matches!(kind, EventKind::Control(RunControl::CommandReceived { command: ControlCommand::Resume }));
+    let is_cancel = matches!(kind, EventKind::Control(RunControl::CommandReceived { command: ControlCommand::Cancel }));
     let (next, effects) = step(state, event);
     driver.is_cancelled |= is_cancel && before.run_end().is_none();
     let is_paused = matches!(before.phase, LoopPhase::Paused { .. });

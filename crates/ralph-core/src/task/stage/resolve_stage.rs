@@ -117,7 +117,7 @@ impl StageCriteria {
 
     /// For roles whose verification the task does not define. The project checks run first because they cost no tokens.
     fn with_project_checks(role: &Role, rules: &RoleRules, last: Criterion) -> Self {
-        if !role.vouches_for_work() || rules.checks.is_empty() {
+        if !role.is_verified_by_project_checks() || rules.checks.is_empty() {
             return Self::without_project_checks(vec![last]);
         }
         let criteria = rules.checks.iter().cloned().chain([last]).collect();

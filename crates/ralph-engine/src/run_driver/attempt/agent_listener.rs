@@ -150,7 +150,7 @@ impl AgentListener {
             model: self.model,
             stderr_tail,
             leftovers: to_leftovers(cleanup),
-            has_moved: None,
+            has_changed_files: None,
         }
     }
 

@@ -43,7 +43,7 @@ pub(in crate::run_driver) async fn run_agent_process(
 /// Returns the report of an agent that did not start.
 pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdvice) -> AttemptReport {
     AttemptReport {
-        ending: AttemptEnding::NotStarted { why: reason, hope: advice },
+        ending: AttemptEnding::NotStarted { why: reason, retry: advice },
         stream: OutputParseStatus::NotUnderstood,
         unknown_records: 0,
         stray_line: String::new(),
@@ -63,7 +63,7 @@ pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdv
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
-        has_moved: None,
+        has_changed_files: None,
     }
 }
 
@@ -71,7 +71,7 @@ fn ending_from_exit(exit: JobExit) -> AttemptEnding {
     match exit {
         JobExit::Code(code) => AttemptEnding::Exited { code },
         JobExit::Signal(signal) => AttemptEnding::Signalled { signal },
-        JobExit::SupervisorDied => AttemptEnding::Unwatched,
+        JobExit::SupervisorDied => AttemptEnding::SupervisorKilled,
         JobExit::OverMemory { used, limit } => AttemptEnding::OverMemory {
             used_mb: used.div_ceil(BYTES_PER_MEGABYTE),
             limit_mb: limit / BYTES_PER_MEGABYTE,

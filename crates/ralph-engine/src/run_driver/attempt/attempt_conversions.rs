@@ -9,9 +9,9 @@ pub(in crate::run_driver) fn observed_exit(ending: &AttemptEnding) -> Option<Age
         AttemptEnding::Exited { code } => Some(AgentExit::Code(*code)),
         AttemptEnding::Signalled { signal } => Some(AgentExit::Signal(*signal)),
         AttemptEnding::NotStarted { .. }
-        | AttemptEnding::Unwatched
+        | AttemptEnding::SupervisorKilled
         | AttemptEnding::OverMemory { .. }
-        | AttemptEnding::Unseen => None,
+        | AttemptEnding::ExitNotObserved => None,
     }
 }
 

@@ -266,7 +266,7 @@ impl ReadyAttempt {
             None => None,
         };
         let mut report = run_agent_process(keeper, job, io, commands).await;
-        report.has_moved = detect_change(change_detector, tree_before).await;
+        report.has_changed_files = detect_change(change_detector, tree_before).await;
         let warning = match snapshots {
             Some(snapshots) => snapshots.save_after_attempt(key).await,
             None => None,

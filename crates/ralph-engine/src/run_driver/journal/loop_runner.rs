@@ -118,7 +118,7 @@ impl<'a, J: StepJournal> LoopRunner<'a, J> {
     pub async fn advance(&mut self, input: LoopInput) -> Result<Vec<Effect>, StoreError> {
         let decided = self.decide(input).await;
         self.record(&decided).await?;
-        Ok(self.complete(decided))
+        Ok(self.apply_recorded(decided))
     }
 
     /// Lets the rules decide. Nothing changes yet.
@@ -152,8 +152,8 @@ impl<'a, J: StepJournal> LoopRunner<'a, J> {
         Ok(())
     }
 
-    /// Brings a recorded step into force: publishes its facts, and returns the effects to perform.
-    pub fn complete(&mut self, decided: DecidedStep) -> Vec<Effect> {
+    /// Makes a recorded step the current state, publishes its facts, and returns the effects to perform.
+    pub fn apply_recorded(&mut self, decided: DecidedStep) -> Vec<Effect> {
         let facts = decided.facts();
         facts.iter().for_each(|fact| trigger_failpoint(fact));
         for fact in facts {

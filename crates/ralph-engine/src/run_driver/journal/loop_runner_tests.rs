@@ -121,7 +121,7 @@ fn a_step_is_recorded_before_its_facts_are_published_and_its_effects_returned() 
     assert_eq!((runner.journal().step_count, &runner.state().phase), (0, &LoopPhase::Ready), "only decided");
     block_on(runner.record(&decided)).unwrap();
     assert_eq!((runner.journal().facts.as_slice(), &runner.state().phase), (FIRST_FACTS.as_slice(), &LoopPhase::Ready));
-    let effects = runner.complete(decided);
+    let effects = runner.apply_recorded(decided);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::StartAgent(_))));
     assert!(matches!(runner.state().phase, LoopPhase::Working { .. }));
     assert_eq!(observer.facts, FIRST_FACTS);
@@ -159,8 +159,8 @@ fn a_command_without_effect_is_answered_all_the_same() {
     let (plan, mut observer) = (sample_plan(), RecordingObserver::default());
     let mut runner = LoopRunner::new(Arc::clone(&plan), MemoryJournal::default(), &mut observer);
     block_on(runner.advance(started(&plan))).unwrap();
-    let resume = input(EventKind::ordered(ControlCommand::Resume));
-    let guide = input(EventKind::ordered(ControlCommand::Guide { words: "use tabs".to_owned() }));
+    let resume = input(EventKind::command_received(ControlCommand::Resume));
+    let guide = input(EventKind::command_received(ControlCommand::Guide { words: "use tabs".to_owned() }));
     block_on(runner.advance(LoopInput { command_ids: vec!["c1".to_owned()], ..resume })).unwrap();
     block_on(runner.advance(LoopInput { command_ids: vec!["c2".to_owned()], ..guide })).unwrap();
     let answers = [("c1".to_owned(), CommandAnswer::NoEffect), ("c2".to_owned(), CommandAnswer::Applied)];

@@ -132,42 +132,42 @@ fn sweep_kind(kind: &str, verb: &str, fault: &str, look: &mut impl FnMut(&Projec
 }
 
 /// Asserts that nothing of ralph is installed.
-fn assert_not_installed(project: &Project, told: &str) {
+fn assert_not_installed(project: &Project, printed: &str) {
     let files = snapshot_files(project);
     let is_new = |path: &&PathBuf| path.is_file() && !MERGED.iter().any(|name| project.outside(name) == **path);
-    assert_eq!(files.keys().filter(is_new).collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "{told}");
-    assert!(!project.home().join(".claude/commands").exists(), "{told}");
-    MERGED.iter().for_each(|name| assert_eq!(read(project, name), SETTINGS, "{told}"));
+    assert_eq!(files.keys().filter(is_new).collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "{printed}");
+    assert!(!project.home().join(".claude/commands").exists(), "{printed}");
+    MERGED.iter().for_each(|name| assert_eq!(read(project, name), SETTINGS, "{printed}"));
 }
 
 /// Asserts that everything is installed, or nothing.
-fn assert_complete_or_absent(project: &Project, told: &str) {
+fn assert_complete_or_absent(project: &Project, printed: &str) {
     if read(project, "home/.claude/settings.json") == SETTINGS {
-        return assert_not_installed(project, told);
+        return assert_not_installed(project, printed);
     }
-    let said = project.ralph(["install", "claude", "--dry-run"]).output().expect(0).stdout;
-    let files: Vec<&str> = said.lines().filter(|line| line.contains("/.claude/")).collect();
-    assert!(files.len() == 5 && files.iter().all(|line| line.starts_with("kept ")), "{told}\n{said}");
+    let message = project.ralph(["install", "claude", "--dry-run"]).output().expect(0).stdout;
+    let files: Vec<&str> = message.lines().filter(|line| line.contains("/.claude/")).collect();
+    assert!(files.len() == 5 && files.iter().all(|line| line.starts_with("kept ")), "{printed}\n{message}");
 }
 
 // spec: H2
 // fault: 56
 #[test]
 fn a_failed_write_installs_everything_or_nothing() {
-    sweep("install", "error=ENOSPC", |project, told, _| assert_complete_or_absent(project, told));
+    sweep("install", "error=ENOSPC", |project, printed, _| assert_complete_or_absent(project, printed));
 }
 
 // spec: H2
 // fault: 56
 #[test]
 fn files_that_could_not_be_removed_are_reported_and_removed_the_next_time() {
-    sweep("uninstall", "error=ENOSPC", |project, told, code| {
+    sweep("uninstall", "error=ENOSPC", |project, printed, code| {
         if code == 0 {
-            return assert_not_installed(project, told);
+            return assert_not_installed(project, printed);
         }
-        assert!(told.contains("error: "), "{told}");
+        assert!(printed.contains("error: "), "{printed}");
         project.ralph(["uninstall", "claude"]).output().expect(0);
-        assert_not_installed(project, told);
+        assert_not_installed(project, printed);
     });
 }
 
@@ -186,21 +186,21 @@ fn a_project_s_links_that_lead_out_of_it_are_not_followed() {
 // spec: H2
 #[test]
 fn after_a_kill_at_any_point_installing_again_completes_it() {
-    sweep("install", KILL, |project, told, _| {
+    sweep("install", KILL, |project, printed, _| {
         let settings = read(project, "home/.claude/settings.json");
-        assert!(settings == SETTINGS || settings.matches(" hook claude").count() == 3, "{told}\n{settings}");
+        assert!(settings == SETTINGS || settings.matches(" hook claude").count() == 3, "{printed}\n{settings}");
         project.ralph(["install", "claude"]).output().expect(0);
-        assert_complete_or_absent(project, told);
+        assert_complete_or_absent(project, printed);
         project.ralph(["uninstall", "claude"]).output().expect(0);
-        assert_not_installed(project, told);
+        assert_not_installed(project, printed);
     });
 }
 
 // spec: H2
 #[test]
 fn after_a_kill_at_any_point_uninstalling_again_removes_everything() {
-    sweep("uninstall", KILL, |project, told, _| {
+    sweep("uninstall", KILL, |project, printed, _| {
         project.ralph(["uninstall", "claude"]).output().expect(0);
-        assert_not_installed(project, told);
+        assert_not_installed(project, printed);
     });
 }

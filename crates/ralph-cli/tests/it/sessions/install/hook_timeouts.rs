@@ -56,8 +56,8 @@ fn hooks_whose_timeout_was_edited_are_recognised_and_keep_it() {
         let edited = settings.replace(&ours, &format!("{ours} --seconds 1800"));
         let edited = edited.replace("\"timeout\": 600", "\"timeout\": 1800");
         write(&project, name, &edited);
-        let said = call(&project, "install", host, scope).output().expect(0).stdout;
-        assert!(said.lines().all(|line| !line.starts_with("changed")), "{host} {scope}: {said}");
+        let printed = call(&project, "install", host, scope).output().expect(0).stdout;
+        assert!(printed.lines().all(|line| !line.starts_with("changed")), "{host} {scope}: {printed}");
         assert_eq!(read(&project, name), edited, "{host} {scope}");
         assert_eq!(edited.matches(&ours).count(), count, "{edited}");
         call(&project, "uninstall", host, scope).output().expect(0);

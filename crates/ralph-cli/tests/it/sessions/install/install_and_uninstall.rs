@@ -59,8 +59,8 @@ fn shown(project: &Project, text: &str) -> String {
 #[test]
 fn written_files_are_shown_and_match_the_snapshots() {
     let project = project_with_settings();
-    let said = project.ralph(["install", "claude"]).output().expect(0);
-    insta::assert_snapshot!("install_claude_says", shown(&project, &said.stdout));
+    let call = project.ralph(["install", "claude"]).output().expect(0);
+    insta::assert_snapshot!("install_claude_says", shown(&project, &call.stdout));
     insta::assert_snapshot!("install_claude_settings", shown(&project, &read(&project, "home/.claude/settings.json")));
     insta::assert_snapshot!(
         "install_claude_command",
@@ -76,8 +76,8 @@ fn written_files_are_shown_and_match_the_snapshots() {
         let text = shown(&project, &read(&project, &format!("home/{name}")));
         insta::assert_snapshot!(format!("install_{host}_file"), text);
     }
-    let said = project.ralph(["install", "codex"]).output().expect(0).stdout;
-    assert!(said.contains("Codex runs hooks only after you have trusted them"), "{said}");
+    let call = project.ralph(["install", "codex"]).output().expect(0).stdout;
+    assert!(call.contains("Codex runs hooks only after you have trusted them"), "{call}");
 }
 
 // finding: N37
@@ -86,10 +86,13 @@ fn written_files_are_shown_and_match_the_snapshots() {
 fn a_dry_run_says_what_it_would_change_and_changes_nothing() {
     let project = project_with_settings();
     let before = snapshot_files(&project);
-    let said = project.ralph(["install", "qwen", "--dry-run"]).output().expect(0).stdout;
-    assert!(said.contains("would change   ") && said.contains("would write    "), "{said}");
-    assert!(!said.contains("\nwrote ") && said.contains("    + ") && !said.contains("keep-me-private"), "{said}");
-    assert!(said.contains("Nothing was changed"), "{said}");
+    let printed = project.ralph(["install", "qwen", "--dry-run"]).output().expect(0).stdout;
+    assert!(printed.contains("would change   ") && printed.contains("would write    "), "{printed}");
+    assert!(
+        !printed.contains("\nwrote ") && printed.contains("    + ") && !printed.contains("keep-me-private"),
+        "{printed}"
+    );
+    assert!(printed.contains("Nothing was changed"), "{printed}");
     assert_eq!(snapshot_files(&project), before);
     assert!(!project.home().join(".local").exists());
 }
@@ -98,13 +101,16 @@ fn a_dry_run_says_what_it_would_change_and_changes_nothing() {
 #[test]
 fn the_json_output_is_one_object() {
     let project = Project::new();
-    let said = project.ralph(["install", "gemini", "--json"]).output().expect(0).json();
+    let answer = project.ralph(["install", "gemini", "--json"]).output().expect(0).json();
     let folder = project.home().join(".gemini");
-    assert_eq!((&said["host"], &said["scope"], &said["folder"]), (&json!("gemini"), &json!("user"), &json!(folder)));
-    assert_eq!((said["files"].as_array().unwrap().len(), &said["advice"]), (5, &Value::Null));
-    assert!(said["files"].as_array().unwrap().iter().all(|file| file["done"] == "wrote"), "{said}");
-    let said = project.ralph(["uninstall", "gemini", "--json"]).output().expect(0).json();
-    assert!(said["files"].as_array().unwrap().iter().all(|file| file["done"] == "removed"), "{said}");
+    assert_eq!(
+        (&answer["host"], &answer["scope"], &answer["folder"]),
+        (&json!("gemini"), &json!("user"), &json!(folder))
+    );
+    assert_eq!((answer["files"].as_array().unwrap().len(), &answer["advice"]), (5, &Value::Null));
+    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["done"] == "wrote"), "{answer}");
+    let answer = project.ralph(["uninstall", "gemini", "--json"]).output().expect(0).json();
+    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["done"] == "removed"), "{answer}");
     assert!(!folder.exists());
 }
 
@@ -116,8 +122,8 @@ fn from_edited_settings_only_our_hooks_are_removed_and_edited_commands_stay() {
     let edited = read(&project, "home/.claude/settings.json").replace("say done", "say it is done");
     write(&project, "home/.claude/settings.json", &format!("{edited}// the end\n"));
     write(&project, "home/.claude/commands/ralph.md", "my own words\n");
-    let said = project.ralph(["uninstall", "claude"]).output().expect(0).stdout;
-    assert!(said.contains("not ours  ") && said.contains("commands/ralph.md"), "{said}");
+    let printed = project.ralph(["uninstall", "claude"]).output().expect(0).stdout;
+    assert!(printed.contains("not ours  ") && printed.contains("commands/ralph.md"), "{printed}");
     let left = format!("{}// the end\n", SETTINGS.replace("say done", "say it is done"));
     assert_eq!(read(&project, "home/.claude/settings.json"), left);
     assert_eq!(read(&project, "home/.claude/commands/ralph.md"), "my own words\n");
@@ -274,28 +280,28 @@ fn trusted(file: &Path, event: &str, name: &str) -> String {
 #[test]
 fn disabled_claude_hooks_are_reported() {
     let project = Project::new();
-    let told = |more: &[&str]| {
-        let said = project.ralph(["install", "claude", "--json"]).args(more).output().expect(0).json();
-        said["warnings"].to_string()
+    let answer = |more: &[&str]| {
+        let reply = project.ralph(["install", "claude", "--json"]).args(more).output().expect(0).json();
+        reply["warnings"].to_string()
     };
     let doctor = || project.ralph(["doctor", "claude", "--json"]).output().stdout;
     let user = "home/.claude/settings.json";
     write(&project, user, "{ \"disableAllHooks\": true } // for now\n");
     assert!(
-        told(&[]).contains(".claude/settings.json sets")
-            && told(&["--project", "--dry-run"]).contains("disableAllHooks")
+        answer(&[]).contains(".claude/settings.json sets")
+            && answer(&["--project", "--dry-run"]).contains("disableAllHooks")
     );
     assert!(doctor().contains("Claude runs no hooks"));
     write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": false }");
-    assert_eq!(told(&["--dry-run"]), "[]", "the nearest counts");
+    assert_eq!(answer(&["--dry-run"]), "[]", "the nearest counts");
     write(&project, "project/.claude/settings.local.json", "{ \"disableAllHooks\": true }");
-    assert!(told(&["--dry-run"]).contains("settings.local.json sets"));
+    assert!(answer(&["--dry-run"]).contains("settings.local.json sets"));
     write(&project, "project/.claude/settings.local.json", "{}");
     write(&project, user, "{ \"disableAllHooks\": false }");
     write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": true }");
-    assert!(told(&["--dry-run"]).contains("project/.claude/settings.json sets"));
+    assert!(answer(&["--dry-run"]).contains("project/.claude/settings.json sets"));
     write(&project, "project/.claude/settings.json", "{}");
-    assert_eq!(told(&["--dry-run"]), "[]");
+    assert_eq!(answer(&["--dry-run"]), "[]");
 }
 
 // spec: H2
@@ -303,8 +309,8 @@ fn disabled_claude_hooks_are_reported() {
 fn claude_can_use_the_plugin() {
     let project = Project::new();
     let folder = project.outside("plugin").display().to_string();
-    let said = project.ralph(["install", "claude", "--plugin", &folder]).output().expect(0).stdout;
-    assert!(said.contains("claude --plugin-dir"), "{said}");
+    let printed = project.ralph(["install", "claude", "--plugin", &folder]).output().expect(0).stdout;
+    assert!(printed.contains("claude --plugin-dir"), "{printed}");
     let hooks: Value = serde_json::from_str(&read(&project, "plugin/hooks/hooks.json")).unwrap();
     assert!(hooks["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap().ends_with(" hook claude"));
     assert_eq!(

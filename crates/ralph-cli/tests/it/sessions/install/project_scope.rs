@@ -150,13 +150,13 @@ fn installing_for_user_and_project_is_reported() {
     let project = Project::new();
     let path = bin(&project, "equipped", Some(&own()));
     let installed = |host: &str, scope: &str| {
-        let said = call(&project, "install", host, scope).args(["--json"]).env("PATH", &path).output();
-        said.expect(0).json()["warnings"].to_string()
+        let answer = call(&project, "install", host, scope).args(["--json"]).env("PATH", &path).output();
+        answer.expect(0).json()["warnings"].to_string()
     };
     for host in HOSTS {
         assert_eq!(installed(host, "--project"), "[]", "{host}");
-        let told = installed(host, "--user");
-        assert!(told.contains("called twice") && told.contains(&format!("uninstall {host} --user")), "{told}");
+        let printed = installed(host, "--user");
+        assert!(printed.contains("called twice") && printed.contains(&format!("uninstall {host} --user")), "{printed}");
         assert!(installed(host, "--project").contains("called twice"), "{host}");
         assert_eq!(findings(&project, host, &path).matches("called twice").count(), 2, "{host}");
         call(&project, "uninstall", host, "--user").output().expect(0);
@@ -182,14 +182,18 @@ fn a_missing_or_different_ralph_on_the_path_is_reported() {
     let equipped = bin(&project, "equipped", Some(&own()));
     let elsewhere = bin(&project, "elsewhere", Some(&other));
     let installed = |host: &str, scope: &str, path: &Path| {
-        let said = call(&project, "install", host, scope).args(["--json"]).env("PATH", path).output();
-        said.expect(0).json()["warnings"].to_string()
+        let answer = call(&project, "install", host, scope).args(["--json"]).env("PATH", path).output();
+        answer.expect(0).json()["warnings"].to_string()
     };
     for host in HOSTS {
         let is_told = *host != "claude";
         assert_eq!(installed(host, "--project", &bare).contains("not on your PATH"), is_told, "{host}");
-        let told = installed(host, "--project", &elsewhere);
-        assert_eq!(told.contains("elsewhere/ralph") && told.contains("start that executable"), is_told, "{told}");
+        let printed = installed(host, "--project", &elsewhere);
+        assert_eq!(
+            printed.contains("elsewhere/ralph") && printed.contains("start that executable"),
+            is_told,
+            "{printed}"
+        );
         assert_eq!(installed(host, "--project", &equipped), "[]", "{host}");
         let found = findings(&project, host, &equipped);
         assert_eq!(found.starts_with("\"good\""), *host != "codex", "the hooks of codex are not trusted: {found}");
@@ -199,6 +203,6 @@ fn a_missing_or_different_ralph_on_the_path_is_reported() {
         assert_eq!(installed(host, "--user", &bare), "[]", "{host}");
         call(&project, "uninstall", host, "--user").output().expect(0);
     }
-    let said = call(&project, "install", "qwen", "--project").env("PATH", &bare).output().expect(0).stdout;
-    assert!(said.contains("\nWarning: `ralph` is not on your PATH"), "{said}");
+    let answer = call(&project, "install", "qwen", "--project").env("PATH", &bare).output().expect(0).stdout;
+    assert!(answer.contains("\nWarning: `ralph` is not on your PATH"), "{answer}");
 }

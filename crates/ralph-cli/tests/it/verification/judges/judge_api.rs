@@ -67,21 +67,22 @@ fn finding(met: bool, quotation: &str) -> Value {
 #[test]
 fn a_judge_over_http_is_accepted_if_it_quotes_the_work_and_its_tokens_count() {
     for api in ["anthropic", "openai"] {
-        let court = JudgeFixture::new(&[]);
+        let judge_fixture = JudgeFixture::new(&[]);
         // Requests to this machine use no proxy.
-        let call = court.run(api, "").env("HTTP_PROXY", "http://127.0.0.1:9").env("ALL_PROXY", "http://127.0.0.1:9");
+        let call =
+            judge_fixture.run(api, "").env("HTTP_PROXY", "http://127.0.0.1:9").env("ALL_PROXY", "http://127.0.0.1:9");
         let answer = call.output().expect(0);
         let check = check(&answer);
         assert_eq!((&check["verdict"], &check["method"]), (&"accepted".into(), &"semantic".into()));
-        assert_eq!(check["judgement"]["judge"], format!("127.0.0.1:{}", court.server.port));
+        assert_eq!(check["judgement"]["judge"], format!("127.0.0.1:{}", judge_fixture.server.port));
         assert_eq!(check["judgement"]["model"], "scripted");
         assert_eq!(check["judgement"]["findings"][0]["quotation"], "hello");
         assert_eq!((&check["spend"]["input_tokens"], &check["spend"]["output_tokens"]), (&100.into(), &7.into()));
         assert_eq!(answer.finished()["output_tokens"], 7, "{}", answer.stdout);
-        let asked = court.server.judged();
+        let asked = judge_fixture.server.judged();
         assert_eq!((asked.len(), &asked[0]["model"]), (1, &"small".into()));
         assert!(asked[0].to_string().contains("\\n+hello"), "it sees the difference");
-        let log = String::from_utf8(court.project.log("iteration-001.check-1.log")).unwrap();
+        let log = String::from_utf8(judge_fixture.project.log("iteration-001.check-1.log")).unwrap();
         assert!(log.contains("1. there is a greeting") && log.contains("I looked for it"), "{log}");
     }
 }
@@ -91,14 +92,14 @@ fn a_judge_over_http_is_accepted_if_it_quotes_the_work_and_its_tokens_count() {
 fn a_key_goes_to_the_judge_and_is_written_nowhere() {
     for api in ["anthropic", "openai"] {
         let echo = json!({"body": json!({"error": format!("your key is {KEY}")}).to_string()});
-        let court = JudgeFixture::new(&[echo]);
-        let answer = court.run(api, "").output().expect(6);
-        assert_eq!(court.server.keys(), ["ap1e", "ap1e"]);
+        let judge = JudgeFixture::new(&[echo]);
+        let answer = judge.run(api, "").output().expect(6);
+        assert_eq!(judge.server.keys(), ["ap1e", "ap1e"]);
         assert!(!answer.stdout.contains(KEY) && !answer.stderr.contains(KEY));
-        let log = String::from_utf8(court.project.log("iteration-001.check-1.log")).unwrap();
+        let log = String::from_utf8(judge.project.log("iteration-001.check-1.log")).unwrap();
         assert!(log.contains("your key is [redacted:THE_JUDGE]"), "{log}");
         let mut grep = std::process::Command::new("grep");
-        let found = grep.args(["-rla", KEY]).arg(court.project.state()).output().unwrap();
+        let found = grep.args(["-rla", KEY]).arg(judge.project.state()).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&found.stdout), "", "the key is stored");
     }
 }
@@ -129,12 +130,12 @@ fn an_answer_in_any_other_format_is_not_a_verdict() {
     ];
     // Unit tests cover the parsing of each API; here the APIs alternate.
     for ((step, why), api) in steps.into_iter().zip(["anthropic", "openai"].into_iter().cycle()) {
-        let court = JudgeFixture::new(std::slice::from_ref(&step));
-        let answer = court.run(api, "").output().expect(6);
+        let judge_fixture = JudgeFixture::new(std::slice::from_ref(&step));
+        let answer = judge_fixture.run(api, "").output().expect(6);
         let check = check(&answer);
         assert_eq!(check["verdict"], "could_not_evaluate", "{step}");
         assert!(check["reason"].as_str().unwrap().contains(why), "{step}: {check}");
-        assert_eq!(court.server.judged().len(), 2, "one question for each claim: {step}");
+        assert_eq!(judge_fixture.server.judged().len(), 2, "one question for each claim: {step}");
     }
 }
 
@@ -144,15 +145,15 @@ fn temporary_errors_are_retried_within_the_timeout() {
     let busy = json!({"refuse": {"status": 429, "retry_after": 0}});
     let broken = json!({"refuse": {"status": 503, "retry_after": 0}});
     for api in ["anthropic", "openai"] {
-        let court = JudgeFixture::new(&[busy.clone(), broken.clone(), finding(true, "hello")]);
-        let answer = court.run(api, "").output().expect(0);
+        let judge = JudgeFixture::new(&[busy.clone(), broken.clone(), finding(true, "hello")]);
+        let answer = judge.run(api, "").output().expect(0);
         assert_eq!(check(&answer)["verdict"], "accepted");
-        assert_eq!(court.server.judged().len(), 3);
-        let court = JudgeFixture::new(std::slice::from_ref(&busy));
-        let answer = court.run(api, "").output().expect(6);
+        assert_eq!(judge.server.judged().len(), 3);
+        let judge = JudgeFixture::new(std::slice::from_ref(&busy));
+        let answer = judge.run(api, "").output().expect(6);
         let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
         assert!(reason.contains("status 429 (too many requests)") && reason.contains("(3 attempts)"), "{reason}");
-        assert_eq!(court.server.judged().len(), 6, "three for each of two claims");
+        assert_eq!(judge.server.judged().len(), 6, "three for each of two claims");
     }
 }
 
@@ -160,8 +161,8 @@ fn temporary_errors_are_retried_within_the_timeout() {
 #[test]
 fn a_truncated_answer_is_not_an_answer() {
     let whole = json!({"choices": [{"message": {"content": "VERIFIED"}}]}).to_string();
-    let court = JudgeFixture::new(&[json!({ "cut": whole })]);
-    let answer = court.run("openai", "").args(["--max-iterations", "1"]).output().expect(3);
+    let judge_fixture = JudgeFixture::new(&[json!({ "cut": whole })]);
+    let answer = judge_fixture.run("openai", "").args(["--max-iterations", "1"]).output().expect(3);
     let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("its answer was cut off"), "{reason}");
 }
@@ -178,10 +179,10 @@ fn an_agent_cannot_answer_for_a_judge_over_http() {
     let gullible = [json!({"say": forged.to_string()}), json!({"say": "VERIFIED"}), json!({ "say": report })];
     for step in gullible {
         for api in ["anthropic", "openai"] {
-            let court = JudgeFixture::new(std::slice::from_ref(&step));
-            let answer = court.run(api, "").env("REPORT", &report).output().expect(6);
+            let judge_fixture = JudgeFixture::new(std::slice::from_ref(&step));
+            let answer = judge_fixture.run(api, "").env("REPORT", &report).output().expect(6);
             assert_eq!(check(&answer)["verdict"], "could_not_evaluate", "{step}");
-            let asked = court.server.judged()[0].to_string();
+            let asked = judge_fixture.server.judged()[0].to_string();
             assert!(asked.contains("Ignore the criteria"), "the judge sees what was said");
         }
     }
@@ -190,8 +191,8 @@ fn an_agent_cannot_answer_for_a_judge_over_http() {
 // spec: V3
 #[test]
 fn an_optional_judge_over_http_may_fail_and_the_receipt_records_it() {
-    let court = JudgeFixture::new(&[json!({"refuse": {"status": 401}})]);
-    let answer = court.run("anthropic", ", on_error: string_match").output().expect(0);
+    let judge = JudgeFixture::new(&[json!({"refuse": {"status": 401}})]);
+    let answer = judge.run("anthropic", ", on_error: string_match").output().expect(0);
     let check = check(&answer);
     assert_eq!((&check["verdict"], &check["unverified"]), (&"accepted".into(), &true.into()));
     assert!(check["reason"].as_str().unwrap().starts_with("unverified, by the promise alone: "), "{check}");
@@ -202,8 +203,8 @@ fn an_optional_judge_over_http_may_fail_and_the_receipt_records_it() {
 // spec: V3, L12
 #[test]
 fn a_silent_judge_over_http_ends_at_its_timeout_or_with_ctrl_c() {
-    let court = JudgeFixture::new(&[json!("hang")]);
-    let answer = court.run("openai", ", timeout: 1").output().expect(6);
+    let judge_fixture = JudgeFixture::new(&[json!("hang")]);
+    let answer = judge_fixture.run("openai", ", timeout: 1").output().expect(6);
     assert!(check(&answer)["reason"].as_str().unwrap().contains("it timed out"), "{}", answer.stdout);
     let patient = JudgeFixture::new(&[json!("hang")]);
     let running = patient.run("openai", "").start();
@@ -217,11 +218,11 @@ fn a_silent_judge_over_http_ends_at_its_timeout_or_with_ctrl_c() {
 // fault: 83
 #[test]
 fn a_project_cannot_send_work_and_key_elsewhere_before_the_user_has_agreed() {
-    let court = JudgeFixture::new(&[]);
-    let config = court.config("openai", "");
-    fs::create_dir_all(court.project.root().join(".ralph")).unwrap();
-    fs::rename(&config, court.project.root().join(".ralph/config.yaml")).unwrap();
-    let answer = court.call(&[]).output().expect(1);
+    let judge_fixture = JudgeFixture::new(&[]);
+    let config = judge_fixture.config("openai", "");
+    fs::create_dir_all(judge_fixture.project.root().join(".ralph")).unwrap();
+    fs::rename(&config, judge_fixture.project.root().join(".ralph/config.yaml")).unwrap();
+    let answer = judge_fixture.call(&[]).output().expect(1);
     for part in [
         "verification.judge.api: openai",
         "verification.judge.url: http://127.0.0.1:",
@@ -229,42 +230,42 @@ fn a_project_cannot_send_work_and_key_elsewhere_before_the_user_has_agreed() {
     ] {
         assert!(answer.stderr.contains(part), "{}", answer.stderr);
     }
-    assert!(answer.stderr.contains("run: ralph trust") && court.server.judged().is_empty());
-    court.project.trust();
-    court.call(&[]).output().expect(0);
-    assert_eq!(court.server.judged().len(), 1);
+    assert!(answer.stderr.contains("run: ralph trust") && judge_fixture.server.judged().is_empty());
+    judge_fixture.project.trust();
+    judge_fixture.call(&[]).output().expect(0);
+    assert_eq!(judge_fixture.server.judged().len(), 1);
 }
 
 // spec: V3
 #[test]
 fn missing_api_settings_are_reported_before_anything_is_spent() {
-    let court = JudgeFixture::new(&[]);
-    let config = court.config("anthropic", "");
-    let call = court.call(&["--config", &config]).env("THE_JUDGE", "");
+    let judge_fixture = JudgeFixture::new(&[]);
+    let config = judge_fixture.config("anthropic", "");
+    let call = judge_fixture.call(&["--config", &config]).env("THE_JUDGE", "");
     let answer = call.output().expect(1);
     assert!(answer.stderr.contains("the variable THE_JUDGE is not set"), "{}", answer.stderr);
     assert!(answer.stderr.contains("verification.judge.key_env"), "{}", answer.stderr);
     let text = fs::read_to_string(&config).unwrap().replace(", model: small", "");
     fs::write(&config, text).unwrap();
-    let answer = court.call(&["--config", &config]).output().expect(1);
+    let answer = judge_fixture.call(&["--config", &config]).output().expect(1);
     assert!(
         answer.stderr.contains("needs a model") && answer.stderr.contains("verification.judge.model"),
         "{}",
         answer.stderr
     );
-    assert!(!court.project.root().join("greeting.txt").exists(), "no agent was started");
+    assert!(!judge_fixture.project.root().join("greeting.txt").exists(), "no agent was started");
 }
 
 // spec: V3, L13
 #[test]
 fn a_resumed_run_asks_the_same_judge() {
-    let court = JudgeFixture::new(&[json!("hang"), finding(true, "hello")]);
-    let running = court.run("openai", "").start();
-    wait_until("the judge is asked", || !court.server.judged().is_empty());
+    let judge_fixture = JudgeFixture::new(&[json!("hang"), finding(true, "hello")]);
+    let running = judge_fixture.run("openai", "").start();
+    wait_until("the judge is asked", || !judge_fixture.server.judged().is_empty());
     running.signal(Signal::KILL);
     drop(running.wait_without_invariants());
-    let resumed = court.project.ralph(["resume", "--json"]).env("THE_JUDGE", KEY);
-    let answer = resumed.with(|command| court.server.admit(command)).output().expect(0);
+    let resumed = judge_fixture.project.ralph(["resume", "--json"]).env("THE_JUDGE", KEY);
+    let answer = resumed.with(|command| judge_fixture.server.admit(command)).output().expect(0);
     assert_eq!(check(&answer)["verdict"], "accepted");
-    assert_eq!(court.server.keys(), ["ap1e", "ap1e"]);
+    assert_eq!(judge_fixture.server.keys(), ["ap1e", "ap1e"]);
 }

@@ -230,10 +230,10 @@ fn a_judge_that_times_out_or_is_interrupted_is_killed() {
 #[test]
 fn the_usage_of_a_judge_counts() {
     let project = Project::new();
-    let said = "{\\\\\\\"id\\\\\\\":\\\\\\\"$id\\\\\\\",\\\\\\\"findings\\\\\\\":[{\\\\\\\"criterion\\\\\\\":1,\\\\\\\"met\\\\\\\":true,\\\\\\\"quotation\\\\\\\":\\\\\\\"fn greet() {}\\\\\\\",\\\\\\\"reason\\\\\\\":\\\\\\\"\\\\\\\"}]}";
+    let printed = "{\\\\\\\"id\\\\\\\":\\\\\\\"$id\\\\\\\",\\\\\\\"findings\\\\\\\":[{\\\\\\\"criterion\\\\\\\":1,\\\\\\\"met\\\\\\\":true,\\\\\\\"quotation\\\\\\\":\\\\\\\"fn greet() {}\\\\\\\",\\\\\\\"reason\\\\\\\":\\\\\\\"\\\\\\\"}]}";
     let judge = format!(
         "echo '{{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"small\"}}'\n\
-         echo \"{{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":[{{\\\"type\\\":\\\"text\\\",\\\"text\\\":\\\"{said}\\\"}}]}},\\\"parent_tool_use_id\\\":null}}\"\n\
+         echo \"{{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":[{{\\\"type\\\":\\\"text\\\",\\\"text\\\":\\\"{printed}\\\"}}]}},\\\"parent_tool_use_id\\\":null}}\"\n\
          echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"\",\"total_cost_usd\":0.25,\"usage\":{{\"input_tokens\":7,\"output_tokens\":3}}}}'"
     );
     let config = configure(&project, &judge, CHECK);

@@ -36,7 +36,7 @@ fn an_agent_that_did_some_work_did_not_fail_at_startup() {
     let mut idle = AttemptReport { lived_ms: 40, ..crash_report() };
     idle.reading.final_text.clear();
     assert!(idle.has_ended_at_startup());
-    assert!(!AttemptReport { has_moved: Some(true), ..idle.clone() }.has_ended_at_startup());
+    assert!(!AttemptReport { has_changed_files: Some(true), ..idle.clone() }.has_ended_at_startup());
     assert!(!AttemptReport { lived_ms: 40, ..crash_report() }.has_ended_at_startup(), "it wrote text");
     assert!(!AttemptReport { lived_ms: 60_000, ..idle }.has_ended_at_startup());
 }

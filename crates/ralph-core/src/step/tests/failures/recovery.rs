@@ -46,7 +46,10 @@ fn an_attempt_in_progress_is_recorded_as_interrupted_and_repeated_in_the_same_it
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
     assert_eq!(scene.fact_names(), ["run.resumed", "attempt.ended", "attempt.started"]);
     let (attempt, result) = recorded_attempt(&scene);
-    assert_eq!((attempt, result.status, result.ending), (1, IterationStatus::Interrupted, AttemptEnding::Unseen));
+    assert_eq!(
+        (attempt, result.status, result.ending),
+        (1, IterationStatus::Interrupted, AttemptEnding::ExitNotObserved)
+    );
     assert!(result.failure.expect("a reason").contains("outcome unknown"));
 }
 
@@ -256,7 +259,7 @@ fn a_failed_attempt_is_recorded_with_its_reason() {
 #[test]
 fn an_attempt_with_an_unknown_outcome_does_not_count_as_unchanged() {
     let policy = Policy { stall_after: 1, ..Policy::new(3) };
-    let unchanged = || AttemptReport { has_moved: Some(false), ..quiet_report() };
+    let unchanged = || AttemptReport { has_changed_files: Some(false), ..quiet_report() };
     let stalled = LoopScenario::start_run(policy.clone()).end_attempt(1, 1, unchanged());
     assert_eq!(stalled.run_outcome(), Some(Outcome::Stalled));
     let resumed = LoopScenario::start_run(policy).recover_run().end_attempt(1, 2, unchanged());

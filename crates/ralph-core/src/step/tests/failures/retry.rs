@@ -61,12 +61,13 @@ fn a_successful_attempt_resets_the_retries() {
 fn every_kind_of_failure_is_retried_while_it_can_improve() {
     let unparsable = AttemptReport { stream: OutputParseStatus::NotUnderstood, ..quiet_report() };
     let killed = report_with_ending(AttemptEnding::Signalled { signal: 9 });
-    let unspawned = report_with_ending(AttemptEnding::NotStarted { why: "busy".to_string(), hope: RetryAdvice::Retry });
+    let unspawned =
+        report_with_ending(AttemptEnding::NotStarted { why: "busy".to_string(), retry: RetryAdvice::Retry });
     for report in [
         crash_report(),
         killed,
         unspawned,
-        report_with_ending(AttemptEnding::Unwatched),
+        report_with_ending(AttemptEnding::SupervisorKilled),
         unparsable,
         error_report(AgentErrorKind::Overloaded),
     ] {
@@ -107,7 +108,7 @@ fn the_memory_limit_is_the_reason_even_if_the_agent_reported_another_error() {
 #[test]
 fn permanent_failures_are_not_retried() {
     let missing =
-        report_with_ending(AttemptEnding::NotStarted { why: "agent not found".to_string(), hope: RetryAdvice::None });
+        report_with_ending(AttemptEnding::NotStarted { why: "agent not found".to_string(), retry: RetryAdvice::None });
     for report in [
         missing,
         error_report(AgentErrorKind::Auth),

@@ -14,11 +14,11 @@ fn with_stall_limit(iterations: u32, policy: Policy) -> Policy {
 }
 
 fn without_changes(report: AttemptReport) -> AttemptReport {
-    AttemptReport { has_moved: Some(false), ..report }
+    AttemptReport { has_changed_files: Some(false), ..report }
 }
 
 fn with_changes(report: AttemptReport) -> AttemptReport {
-    AttemptReport { has_moved: Some(true), ..report }
+    AttemptReport { has_changed_files: Some(true), ..report }
 }
 
 // spec: L9

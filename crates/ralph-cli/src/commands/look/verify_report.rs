@@ -14,7 +14,7 @@ pub(super) fn report_json(report: &ReverificationReport) -> Value {
     json!({
         "run": report.receipt.input.run,
         "confirmed": report.discrepancies.is_empty(),
-        "discrepancies": report.discrepancies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "doubts": report.discrepancies.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "commit": report.commit,
         "tree": report.rerun.tree,
         "criteria_sha256": report.rerun.criteria_sha256,

@@ -1,8 +1,9 @@
 //! Plans a stage of a task from the task and the settings, before anything starts.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::pipeline::StageReport;
@@ -127,13 +128,21 @@ fn build_stage_plan(
     Ok(RunPlan { spec, context: RunContext { kind: "task", ..plan.context } })
 }
 
-/// Reads the specification of a task from the specs folder of the project, as far as it fits into a prompt.
+/// Reads the specification of a task, as far as it fits into a prompt: `spec_file`, or the file in the specs folder that
+/// is named after `spec_id`.
 fn read_specification(settings: &Settings, project: &Project, task: &Task) -> Option<Specification> {
-    let name = task.spec_id.as_deref().filter(|id| !id.contains(['/', '\\']))?;
-    let path = format!("{}/{name}.md", settings.specs_dir.value.trim_end_matches('/'));
+    let path = match (&task.spec_file, &task.spec_id) {
+        (Some(path), _) => path.clone(),
+        (None, Some(name)) => format!("{}/{name}.md", settings.specs_dir.value.trim_end_matches('/')),
+        (None, None) => return None,
+    };
     let mut bytes = Vec::new();
-    let read =
-        File::open(project.root.join(&path)).and_then(|file| file.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes));
+    // The file may be a pipe, which nobody writes to.
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(project.root.join(&path));
+    let read = opened.and_then(|file| match file.metadata()?.is_file() {
+        true => file.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes),
+        false => Err(ErrorKind::InvalidInput.into()),
+    });
     let is_cut = bytes.len() as u64 > MAX_SPEC_BYTES;
     if read.is_err() {
         return Some(Specification::Missing { path });

@@ -18,6 +18,7 @@ use ralph_util::yaml::{DocumentNode, MapEntry, NodeContent};
 const TASK_FIELDS: &[&str] = &[
     "id",
     "spec_id",
+    "spec_file",
     "title",
     "description",
     "status",
@@ -76,6 +77,7 @@ pub(super) fn parse_draft(node: &DocumentNode, file: &str) -> Result<ParsedTask,
     let task = Task {
         id: fields.read_text("id")?.unwrap_or_default(),
         spec_id: fields.read_text("spec_id")?,
+        spec_file: fields.read_text("spec_file")?,
         title: fields.read_text("title")?.unwrap_or_default(),
         description: fields.read_text("description")?,
         status: fields.read_choice("status", TaskStatus::parse, &statuses)?.unwrap_or_default(),

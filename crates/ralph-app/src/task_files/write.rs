@@ -75,6 +75,7 @@ fn task_table(exported: &ExportedTask) -> YamlTable {
     let fields = [
         Some(("id", scalar_tree(&task.id))),
         optional_field("spec_id", &task.spec_id),
+        optional_field("spec_file", &task.spec_file),
         Some(("title", scalar_tree(&task.title))),
         optional_field("description", &task.description),
         status,

@@ -54,6 +54,7 @@ fn build_followup(project: &Project, request: FollowupRequest, row: &TaskRow) ->
         id: request.id,
         title: request.title.unwrap_or_else(|| format!("Follow-up: {}", parent.title)),
         spec_id: parent.spec_id.clone(),
+        spec_file: parent.spec_file.clone(),
         priority: parent.priority,
         completion: parent.completion.clone(),
         ..Task::default()

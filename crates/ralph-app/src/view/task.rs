@@ -44,6 +44,7 @@ impl TaskView {
             "status": task.status.as_str(),
             "proof": proof_level_json(self.row.proof.as_deref()),
             "spec_id": task.spec_id,
+            "spec_file": task.spec_file,
             "title": task.title,
             "description": task.description,
             "priority": task.priority(),
@@ -98,7 +99,9 @@ impl TaskView {
         if let Some(proof) = &self.row.proof {
             line("proof", proof);
         }
-        line("spec", task.spec_id.as_deref().unwrap_or("none"));
+        let specification = [task.spec_id.as_deref(), task.spec_file.as_deref()];
+        let specification: Vec<&str> = specification.into_iter().flatten().collect();
+        line("spec", if specification.is_empty() { "none".to_owned() } else { specification.join(", ") }.as_str());
         line("priority", &task.priority().to_string());
         for (id, status) in &self.dependencies {
             line("depends", &format!("on {id} ({})", status.map_or("deleted", TaskStatus::as_str)));

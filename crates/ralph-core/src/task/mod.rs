@@ -42,6 +42,9 @@ pub struct Task {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_id: Option<String>,
+    /// The file with the specification, relative to the project. By default it is named after `spec_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_file: Option<String>,
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -133,7 +133,7 @@ impl Store {
         let completion = task.completion.as_ref().map(|spec| self.to_json(spec)).transpose()?;
         let mut statements = vec![sql!(
             "UPDATE tasks SET spec = $1, title = $2, description = $3, status = $4, priority = $5, dependencies = $6,
-                assignee = $7, unapproved = $8, updated_at = $9, completion_spec = $10 WHERE id = $11",
+                assignee = $7, unapproved = $8, updated_at = $9, completion_spec = $10, spec_file = $11 WHERE id = $12",
             task.spec_id.as_deref(),
             task.title.as_str(),
             task.description.as_deref(),
@@ -144,6 +144,7 @@ impl Store {
             i64::from(approval == Approval::Pending),
             at.0,
             completion.as_deref(),
+            task.spec_file.as_deref(),
             task.id.as_str()
         )];
         if let Some(spec) = &task.spec_id {

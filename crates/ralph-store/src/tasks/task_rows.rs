@@ -64,7 +64,8 @@ pub(crate) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
     LEFT JOIN runs r ON r.id =
         (SELECT id FROM runs WHERE task = t.id AND task IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT 1)";
 
-pub(crate) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, status, priority, dependencies, assignee,
+pub(crate) const FULL_TASKS_SQL: &str =
+    "SELECT id, spec, spec_file, title, description, status, priority, dependencies, assignee,
         unapproved, created_at, updated_at, metadata, completion_spec, proof
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
@@ -79,6 +80,7 @@ impl TaskRow {
         let task = Task {
             id: row.get("id")?,
             spec_id: row.get("spec")?,
+            spec_file: row.get("spec_file")?,
             title: row.get("title")?,
             description: row.get("description")?,
             status: read_status(row)?,

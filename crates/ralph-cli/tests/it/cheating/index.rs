@@ -13,7 +13,7 @@ refused! {
         => "tests/check.sh was changed";
     a_test_is_no_longer_tracked_and_ignored:
         Cheat::new(MAKE, "git rm -q --cached tests/check.sh; echo tests > .gitignore; echo exit 0 > tests/check.sh")
-        => "tests/check.sh was removed";
+        => "tests/check.sh was changed";
     a_changed_makefile_is_staged_as_it_was:
         Cheat::new(
             MAKE,

@@ -124,7 +124,7 @@ fn a_prompt_that_cannot_be_read_is_named() {
 #[test]
 fn the_text_agent_needs_a_program_and_a_check_needs_a_command() {
     let project = Project::new();
-    let stderr = refused(&project, project.ralph(["run", "x", "--agent", "text"]).output(), 64);
+    let stderr = refused(&project, project.ralph(["run", "x", "--agent", "text"]).output(), 1);
     assert!(stderr.contains("--agent-cmd"), "{stderr}");
     refused(&project, project.run(&["complete"]).args(["--check", " "]).output(), 64);
 }

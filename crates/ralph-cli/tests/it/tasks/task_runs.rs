@@ -445,6 +445,16 @@ fn the_project_s_checks_apply_to_a_stage_without_criteria_in_the_task() {
     assert!(shown.contains("external: test -e proven"), "{shown}");
 }
 
+/// Runs the coder's stage of T-1 once, and returns its prompt.
+fn coder_prompt(project: &Project) -> String {
+    let shown = project.outside("prompt");
+    let agent = format!("cat > '{}'; echo working", shown.display());
+    let call = ["task", "run", "T-1", "--role", "coder", "--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
+    let call = project.ralph(call).args([format!("--agent-arg={agent}")]).args(["--max-iterations", "1"]);
+    call.output().expect(3);
+    std::fs::read_to_string(shown).unwrap()
+}
+
 // spec: T10
 // finding: N22
 #[test]
@@ -452,12 +462,34 @@ fn the_specification_of_a_task_is_in_the_prompt_of_its_stage() {
     let project = checked();
     std::fs::create_dir_all(project.root().join("specs")).unwrap();
     project.write("specs/auth.md", "Passwords are hashed with argon2.\n");
-    let shown = project.outside("prompt");
-    let agent = format!("cat > '{}'; echo working", shown.display());
-    let call = ["task", "run", "T-1", "--role", "coder", "--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
-    let call = project.ralph(call).args([format!("--agent-arg={agent}")]).args(["--max-iterations", "1"]);
-    call.output().expect(3);
-    let prompt = std::fs::read_to_string(shown).unwrap();
+    let prompt = coder_prompt(&project);
     assert!(prompt.contains("This is `specs/auth.md`"), "{prompt}");
     assert!(prompt.contains("Passwords are hashed with argon2."), "{prompt}");
+}
+
+// spec: T10
+#[test]
+fn a_task_can_name_the_file_of_its_specification() {
+    let project = project_with(
+        "task:\n  id: T-1\n  spec_id: auth\n  spec_file: docs/login.md\n  title: Add a login\n  completion:\n    \
+         outcome: People can log in\n    coder:\n      promise: AUTH_DONE\n",
+    );
+    std::fs::create_dir_all(project.root().join("docs")).unwrap();
+    project.write("docs/login.md", "Tokens expire after an hour.\n");
+    let prompt = coder_prompt(&project);
+    assert!(prompt.contains("This is `docs/login.md`") && prompt.contains("Tokens expire after an hour."), "{prompt}");
+    let shown = project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json();
+    assert_eq!(shown["spec_file"], "docs/login.md");
+    let exported = project.ralph(["task", "export"]).output().expect(0).stdout;
+    assert!(exported.contains("spec_file: docs/login.md"), "{exported}");
+}
+
+// spec: T10
+#[test]
+fn a_specification_that_is_a_pipe_does_not_stop_the_run() {
+    let project = checked();
+    std::fs::create_dir_all(project.root().join("specs")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(project.root().join("specs/auth.md")).status().unwrap();
+    assert!(made.success());
+    assert!(coder_prompt(&project).contains("There is no readable file `specs/auth.md`."));
 }

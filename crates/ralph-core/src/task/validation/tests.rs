@@ -31,6 +31,16 @@ fn refused_field<T>(refused: Result<T, (String, String)>) -> String {
     refused.map(|_| "accepted").unwrap_err().0
 }
 
+// spec: T10
+#[test]
+fn the_file_of_a_specification_is_inside_the_project() {
+    let with_file = |path: &str| validate_changed(|task| task.spec_file = Some(path.to_string()));
+    assert_eq!(with_file("docs/a..b/login.md"), Ok(()));
+    for path in ["/etc/passwd", "../login.md", "docs/../../login.md", " "] {
+        assert_eq!(refused_field(with_file(path)), "spec_file", "{path}");
+    }
+}
+
 // spec: T1
 #[test]
 fn a_task_needs_an_id_and_a_title() {

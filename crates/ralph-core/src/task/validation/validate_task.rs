@@ -18,6 +18,7 @@ const ID_HINT: &str = "use letters, digits, `-`, `_` and `.`, and start with a l
 pub fn validate_task(task: &Task) -> Result<(), TaskProblem> {
     require_id("id", &task.id)?;
     task.spec_id.as_ref().map_or(Ok(()), |spec| require_id("spec_id", spec))?;
+    task.spec_file.as_ref().map_or(Ok(()), |path| require_path_in_project("spec_file", path))?;
     require_text("title", &task.title, "describe the work in one line")?;
     if task.title.trim().contains('\n') {
         return Err(TaskProblem::new("title", "it has more than one line", "move the rest to description"));
@@ -30,6 +31,15 @@ pub fn validate_task(task: &Task) -> Result<(), TaskProblem> {
         require_id(&format!("dependencies.{index}"), on)?;
     }
     task.completion.as_ref().map_or(Ok(()), validate_completion)
+}
+
+fn require_path_in_project(field: &str, path: &str) -> Result<(), TaskProblem> {
+    let leaves_project = path.starts_with('/') || path.split('/').any(|part| part == "..");
+    if path.trim().is_empty() || leaves_project {
+        let hint = "write a path inside the project, such as specs/auth.md";
+        return Err(TaskProblem::new(field, format!("{path:?} is not a path inside the project"), hint));
+    }
+    Ok(())
 }
 
 fn require_id(field: &str, name: &str) -> Result<(), TaskProblem> {

@@ -46,7 +46,7 @@ impl AttemptKey {
     pub const PREPARATION: Self = Self { iteration: 0, attempt: 0 };
 }
 
-/// An event with its time and surroundings. Events are never stored: the journal has facts.
+/// An event with its time and context. Events are never stored: the journal has facts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The driver's clock. It does not advance while the driver is suspended (Ctrl-Z), so that limits do not count that
@@ -90,7 +90,7 @@ pub enum EventKind {
     },
 }
 
-/// A driver takes the loop, or gives it up.
+/// A driver starts, resumes or abandons the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LifecycleEvent {
     /// The loop starts. `orders` are the commands that were sent before it.
@@ -125,7 +125,7 @@ pub struct RunOpening {
     pub checks: Vec<String>,
 }
 
-/// A person or the surroundings change the course of the loop.
+/// A person or the system changes the course of the loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunControl {
     /// A signal asked the run to stop.

@@ -167,7 +167,7 @@ pub enum ContradictionRule {
 }
 
 impl ContradictionRule {
-    /// Returns the rule for a run with these criteria: evidence outranks words.
+    /// Returns the rule for a run with these criteria: a contradiction only warns if a check can decide.
     #[must_use]
     pub fn for_criteria(criteria: &[Criterion]) -> Self {
         if criteria.iter().any(Criterion::can_decide) { Self::Warn } else { Self::Reject }

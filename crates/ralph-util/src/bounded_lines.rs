@@ -1,5 +1,5 @@
 //! Reads lines with a length limit, so that a file without line breaks or without an end cannot use up the memory.
-//! By hand because `BufRead::lines` has no limit.
+//! Hand-written because `BufRead::lines` has no limit.
 use std::io::{self, BufRead, Read};
 
 /// The lines of a text without their line endings. Numbers start at 1.

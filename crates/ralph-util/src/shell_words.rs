@@ -1,7 +1,7 @@
 //! Splits a command line into words like a shell, without expansion.
 //!
-//! By hand because the `shlex` crate treats a word that begins with `#` as a comment and drops the rest of the line.
-//! Here it is an argument of the user and must not be lost.
+//! Hand-written because the `shlex` crate treats a word that begins with `#` as a comment and drops the rest of the
+//! line. Here it is an argument of the user and must not be lost.
 
 /// The command line has a quotation mark that is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

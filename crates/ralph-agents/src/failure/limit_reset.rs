@@ -1,5 +1,5 @@
 //! When a rate limit ends, as agents report it: a timestamp, a wait time, or a time of day. Reads no clock: the caller
-//! passes the current time to resolve it. By hand because agents write these times in free text.
+//! passes the current time to resolve it. Hand-written because agents write these times in free text.
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};

@@ -45,7 +45,7 @@ pub struct HostCapabilities {
     pub message_source: MessageSource,
     /// Whether the last message in the event contains all messages of the turn.
     pub is_message_cumulative: bool,
-    /// Whether its plugin injects prompts into a session, which must be idle for a moment before.
+    /// Whether its plugin injects prompts into a session; ralph then waits `continuation_delay` first.
     pub injects_prompts: bool,
 }
 
@@ -115,7 +115,7 @@ impl From<HookPayload> for TurnStop {
 /// The reply to a hook event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookReply {
-    /// Does not intervene: the session may stop or continue.
+    /// Lets the host proceed.
     Allow { notices: Vec<SessionNotice> },
     /// Continues the session with this prompt.
     Continue { prompt: String, notices: Vec<SessionNotice> },

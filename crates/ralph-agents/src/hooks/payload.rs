@@ -1,5 +1,5 @@
 //! The JSON that programs send to a hook: the union of their fields, in all spellings. An invalid field, a duplicate
-//! name or a lone surrogate does not hide the other fields. By hand because a serde derive fails on any of these.
+//! name or a lone surrogate does not hide the other fields. Hand-written because a serde derive fails on any of these.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -63,8 +63,8 @@ impl RalphExecutable {
         &self.path
     }
 
-    /// Returns the path, quoted as one shell word. By hand because the `shlex` crate quotes some paths differently, and
-    /// hooks of existing installations would then count as changed.
+    /// Returns the path, quoted as one shell word. Hand-written because the `shlex` crate quotes some paths
+    /// differently, and hooks of existing installations would then count as changed.
     #[must_use]
     pub fn shell_quoted(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

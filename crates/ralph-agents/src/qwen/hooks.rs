@@ -14,7 +14,7 @@ use ralph_util::json;
 
 pub struct QwenHooks;
 
-/// Qwen already overrides the last of these continuations in a row.
+/// Qwen ignores the last of these continuations in a row.
 const DEFAULT_BLOCK_CAP: ContinuationCap =
     ContinuationCap { max_continuations: 8, reset_rule: CapResetRule::OnUserMessage };
 

@@ -8,7 +8,7 @@ use crate::failure::limit_reset::LimitReset;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// The agent named its session or its model. A later event repeats the known values.
+    /// The agent named its session or its model. Each later event contains all values known so far.
     Started { session: Option<String>, model: Option<String> },
     /// Text of the agent. Events with the same message number belong to one message.
     Text { message: u64, text: String },

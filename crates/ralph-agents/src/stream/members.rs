@@ -1,6 +1,6 @@
 //! Macros that declare the members of a JSON object that a parser needs. All members, including those of nested
 //! objects, are found in one pass over the bytes and kept as raw JSON. A duplicate member makes the record malformed.
-//! By hand because it uses the `ralph_util::json` scanner, which skips large tool results without decoding them.
+//! Hand-written because it uses the `ralph_util::json` scanner, which skips large tool results without decoding them.
 
 /// `members!(Name { field: b"key", … } nested { field: b"key" => OtherName, … })`
 macro_rules! members {

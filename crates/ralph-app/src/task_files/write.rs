@@ -1,5 +1,5 @@
-//! Writes tasks as YAML that parses back unchanged. By hand because every string must be quoted or a block scalar, so
-//! that no YAML parser misreads it.
+//! Writes tasks as YAML that parses back unchanged. Hand-written because every string must be quoted or a block scalar,
+//! so that no YAML parser misreads it.
 use std::fmt::Write;
 
 use ralph_core::task::{Approval, Role, RoleSpec, StageSpec, Task, VerificationConfig};

@@ -1,5 +1,5 @@
-//! Wraps lines to the width of a terminal. By hand because rows align with the text after a label, and colours take no
-//! columns.
+//! Wraps lines to the width of a terminal. Hand-written because rows align with the text after a label, and colours
+//! take no columns.
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Lines are not wrapped to fewer columns than this.

@@ -1,5 +1,5 @@
 //! The results of the external checks before any work is done. A check that already passes proves nothing; one that
-//! cannot be evaluated would waste the spending on the agent.
+//! cannot be evaluated would waste the money spent on the agent.
 use alloc::format;
 use alloc::string::String;
 

@@ -1,6 +1,6 @@
 //! Finds the signal tags in a text, with their position and content. `tag_usage` decides whether a tag is used or only
 //! mentioned.
-//! By hand because agent output is not well-formed XML or HTML.
+//! Hand-written because agent output is not well-formed XML or HTML.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -49,7 +49,8 @@ impl fmt::Display for CheckCommand {
     }
 }
 
-/// By hand because the `shlex` crate also quotes words such as `--flag=value`, which are easier to read as they are.
+/// Hand-written because the `shlex` crate also quotes words such as `--flag=value`, which are easier to read as they
+/// are.
 fn write_quoted_word(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {

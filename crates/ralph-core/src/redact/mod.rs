@@ -1,7 +1,7 @@
 //! Redacts secrets in a byte stream with a bounded look-behind. The result does not depend on how the stream is split
 //! into pieces, and everything else passes through unchanged. Secrets known by value are redacted first
-//! (`value_redactor`), then secrets known by shape (`shape_redactor`). By hand because a regex would have to buffer the
-//! stream.
+//! (`value_redactor`), then secrets known by shape (`shape_redactor`). Hand-written because a regex would have to
+//! buffer the stream.
 mod anchor_search;
 mod held_bytes;
 mod look_behind;

@@ -1,5 +1,5 @@
 //! The encodings in which a secret value may occur: plain, escaped for JSON or URLs, and inside base64.
-//! By hand because base64 is needed at every offset and JSON escapes in the styles of other writers.
+//! Hand-written because base64 is needed at every offset and JSON escapes in the styles of other writers.
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;

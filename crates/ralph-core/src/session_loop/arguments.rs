@@ -1,6 +1,6 @@
 //! Parses the arguments of `/ralph`, one text with a task in plain language and options around it. No shell has parsed
 //! it, so quotation marks and dollar signs in the task are literal. Ambiguous input is an error, because a truncated
-//! check would prove less than requested. By hand because argument parsers expect words that a shell has split.
+//! check would prove less than requested. Hand-written because argument parsers expect words that a shell has split.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -311,8 +311,8 @@ fn ask_to_wait(
     state.blocks = state.blocks.saturating_add(1);
     let prompt = format!(
         "[RALPH LOOP - STILL CHECKING]\n\nYour claim is being checked: {done} of {total} checks have passed, and the others \
-         need more time than one answer has. Change no file and do nothing else. Answer with this on a line of its own, \
-         and the remaining checks run:\n\n{promise}\n"
+         do not fit into the time limit of one hook. Change no file and do nothing else. Answer with this on a separate \
+         line, and the remaining checks run:\n\n{promise}\n"
     );
     let message = format!("Still checking: {done} of {total} checks have passed");
     let notice = SessionNotice {
@@ -324,8 +324,8 @@ fn ask_to_wait(
 
 fn unfinished_checks_evidence(done: usize, total: usize) -> Evidence {
     let reason = format!(
-        "{done} of {total} checks have passed; the others need more time than one answer has, and earlier results cannot be \
-         reused: the files change meanwhile, or reuse is disabled"
+        "{done} of {total} checks have passed; the others do not fit into the time limit of the hook, and earlier \
+         results cannot be reused: the files change meanwhile, or reuse is disabled"
     );
     let check =
         CheckEvidence::without_output(EvidenceKind::External, "the checks".into(), Verdict::CouldNotEvaluate, reason);

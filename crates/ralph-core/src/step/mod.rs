@@ -131,7 +131,7 @@ struct LoopContext {
     event_context: EventContext,
 }
 
-/// The time, randomness and surroundings of the current event.
+/// The time, randomness and context of the current event.
 #[derive(Clone)]
 struct EventContext {
     at: UnixMillis,

@@ -26,7 +26,7 @@ pub fn find_forged_object(root: &Path, objects: &[String]) -> Result<Option<Stri
     Ok(objects.iter().find(|name| !genuine.contains(name.as_str())).cloned())
 }
 
-/// Creates a bare repository. By hand because it is needed at every claim, and `git init` takes longer.
+/// Creates a bare repository. Hand-written because it is needed at every claim, and `git init` takes longer.
 fn create_empty_repository(folder: &Path, is_sha256: bool) -> io::Result<()> {
     for name in ["objects/pack", "refs"] {
         fs::create_dir_all(folder.join(name))?;

@@ -1,5 +1,6 @@
 //! A temporary folder outside every project, removed when its value is dropped. Folders of killed processes are removed
-//! when the next folder is created. By hand because the `tempfile` crate does not remove folders of killed processes.
+//! when the next folder is created. Hand-written because the `tempfile` crate does not remove folders of killed
+//! processes.
 use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};

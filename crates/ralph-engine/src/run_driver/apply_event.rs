@@ -1,4 +1,4 @@
-//! One event in the process driver: fills in the time and the surroundings, lets the loop runner decide and record, and
+//! One event in the process driver: fills in the time and the context, lets the loop runner decide and record, and
 //! performs the effects. The next start is prepared while the step is being written.
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl ProcessDriver<'_> {
         result
     }
 
-    /// Adds the time and the surroundings to an event.
+    /// Adds the time and the context to an event.
     fn build_event(&self, kind: EventKind) -> Event {
         Event {
             at: self.clock.active_now(),

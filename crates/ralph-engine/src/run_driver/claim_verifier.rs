@@ -65,7 +65,7 @@ impl ClaimVerifier {
         Self { plan, keeper, log_budget, cache: CheckCache::default() }
     }
 
-    /// Runs the external checks once, and seals afterwards, so that their output does not count as a change by the agent.
+    /// Runs the baseline and seals. Files that the checks write do not count as changes by the agent.
     pub fn prepare(
         &self,
         round: u32,

@@ -264,7 +264,7 @@ impl TailPiece {
     }
 }
 
-/// Copies with a large buffer. By hand because the fast paths of `std::io::copy` do not work for files opened for
+/// Copies with a large buffer. Hand-written because the fast paths of `std::io::copy` do not work for files opened for
 /// append.
 fn copy_all(from: &mut File, to: &mut File) -> io::Result<u64> {
     let mut buffer = vec![0; COPY_BUFFER_BYTES];

@@ -1,5 +1,5 @@
 //! Encodes numbers and byte strings as frames and decodes them. A frame is a length (u32, little endian) and that many
-//! bytes. By hand because arguments and paths are arbitrary bytes, which JSON cannot represent.
+//! bytes. Hand-written because arguments and paths are arbitrary bytes, which JSON cannot represent.
 
 /// Builds one frame.
 pub(crate) struct FrameWriter(Vec<u8>);

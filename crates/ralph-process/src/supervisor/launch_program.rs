@@ -87,7 +87,7 @@ fn attach_to_supervisor(stdio: &ChildStdio, supervisor: Pid) -> io::Result<()> {
     fds::replace_fd(2, stdio.stderr.as_fd())
 }
 
-/// By hand because std uses `execvp`, which would run a file of unknown format as a shell script.
+/// Hand-written because std uses `execvp`, which would run a file of unknown format as a shell script.
 #[expect(unsafe_code, reason = "no safe wrapper of execve exists")]
 fn exec_program(program: &CString, argv: &[*const c_char], envp: &[*const c_char]) -> io::Error {
     // SAFETY: both lists end with a null pointer and point into strings that outlive the call.

@@ -1,5 +1,5 @@
 //! Sets the signal dispositions of this process. Used by the keeper, the supervisors, and ralph itself at startup.
-//! By hand because no safe wrapper sets a disposition or the signal mask.
+//! Hand-written because no safe wrapper sets a disposition or the signal mask.
 
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
 //! Checksums of stored values (64-bit FNV-1a). They detect accidental changes, not tampering.
-//! By hand because the algorithm has five lines and its result is stored, so it must never change.
+//! Hand-written because the algorithm has five lines and its result is stored, so it must never change.
 
 use crate::driver::DriverError;
 /// One value in a checksum.

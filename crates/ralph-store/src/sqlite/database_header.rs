@@ -1,5 +1,5 @@
 //! Classifies the database by its header and the sizes of its files, before SQLite opens it. SQLite would treat some
-//! kinds of damage as a new, empty database. By hand because SQLite has no API for this without opening the file.
+//! kinds of damage as a new, empty database. Hand-written because SQLite has no API for this without opening the file.
 use crate::DatabaseDamage;
 
 /// The length of SQLite's header.

@@ -1,4 +1,4 @@
-//! A scanner over the raw bytes of one JSON record. By hand because most of an agent's output is tool results that
+//! A scanner over the raw bytes of one JSON record. Hand-written because most of an agent's output is tool results that
 //! ralph does not need: the scanner skips them without decoding, and without recursion, so deep nesting cannot overflow
 //! the stack.
 use memchr::memchr;

@@ -1,5 +1,5 @@
 //! Parses `KEY=value` lines in shell syntax without running or expanding anything: `$(…)` and backquotes are text.
-//! By hand because a shell parser would expand and execute.
+//! Hand-written because a shell parser would expand and execute.
 use crate::config::layers::document::is_variable_name;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

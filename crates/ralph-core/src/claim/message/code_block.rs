@@ -1,6 +1,6 @@
 //! Tracks code fences in text that arrives in pieces, so that the finder knows whether a message tail starts inside a
 //! code block. Only the start of each line is scanned.
-//! By hand because Markdown parsers need the whole text, and the start of a long message is no longer in memory.
+//! Hand-written because Markdown parsers need the whole text, and the start of a long message is no longer in memory.
 
 use alloc::string::String;
 

@@ -1,5 +1,5 @@
 //! Classifies the lines of a message by their Markdown form: prose, code, quotation, table, heading or list item.
-//! By hand because the message may start inside a code block, and agents write Markdown that a strict parser
+//! Hand-written because the message may start inside a code block, and agents write Markdown that a strict parser
 //! classifies differently.
 
 use alloc::vec::Vec;

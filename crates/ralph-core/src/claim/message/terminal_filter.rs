@@ -1,6 +1,6 @@
 //! Removes output that a terminal does not show as text: colour codes, titles, zero-width and control characters.
 //! A code that is split across two pieces is still removed. Carriage returns stay until the whole line is known, see
-//! [`visible_text`]. By hand because the result must not depend on how the stream is split into pieces.
+//! [`visible_text`]. Hand-written because the result must not depend on how the stream is split into pieces.
 
 use alloc::string::String;
 

@@ -1,6 +1,6 @@
 //! Decodes UTF-8 that arrives in pieces. A character that is split across two pieces is decoded correctly, and invalid
 //! bytes become replacement characters, no matter where the stream is split.
-//! By hand because `String::from_utf8_lossy` needs the whole input.
+//! Hand-written because `String::from_utf8_lossy` needs the whole input.
 
 use alloc::string::String;
 use alloc::vec::Vec;

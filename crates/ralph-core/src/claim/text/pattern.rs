@@ -5,7 +5,7 @@
 //! `#` a number above zero, `*` any word, `@` a tag, `..` up to four words, `...` up to eight words, `word?` an optional
 //! word, `< ` at the start the first word of the sentence, `$` the end, `a/b/$` one of these words or the end. Each Chinese, Japanese or Korean character is a
 //! word, so `还没` is two slots.
-//! By hand because regular expressions match characters, and these patterns match words, verb forms and gaps.
+//! Hand-written because regular expressions match characters, and these patterns match words, verb forms and gaps.
 
 use core::ops::Range;
 

@@ -44,7 +44,7 @@ impl From<Event> for LoopInput {
     }
 }
 
-/// A step that the rules have decided and that is not in force yet.
+/// A step that the rules have decided and that is not recorded yet.
 #[derive(Debug)]
 pub struct DecidedStep {
     next: LoopState,

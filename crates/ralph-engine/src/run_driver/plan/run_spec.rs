@@ -117,7 +117,7 @@ impl RunSpec {
         Policy { contradictions: ContradictionRule::for_criteria(&self.criteria), ..self.policy.clone() }
     }
 
-    /// Returns the spec of a run that only has a claim to go by. The caller adds checks and limits.
+    /// Returns the spec of a run without checks. The caller adds checks and limits.
     #[must_use]
     pub fn new(prompt: PromptSource, agent: &AgentChoice, claim_rules: ClaimRules, policy: Policy) -> Self {
         Self {

@@ -147,7 +147,7 @@ fn assert_complete_or_absent(project: &Project, printed: &str) {
     }
     let message = project.ralph(["install", "claude", "--dry-run"]).output().expect(0).stdout;
     let files: Vec<&str> = message.lines().filter(|line| line.contains("/.claude/")).collect();
-    assert!(files.len() == 5 && files.iter().all(|line| line.starts_with("kept ")), "{printed}\n{message}");
+    assert!(files.len() == 5 && files.iter().all(|line| line.starts_with("would keep ")), "{printed}\n{message}");
 }
 
 // spec: H2

@@ -44,6 +44,12 @@ pub fn with_cancel_flag<T>(cancel_flag: Arc<AtomicBool>, work: impl FnOnce() -> 
     work()
 }
 
+/// Returns the cancel flag of this thread, for a thread that it starts.
+#[must_use]
+pub fn current_cancel_flag() -> Option<Arc<AtomicBool>> {
+    CANCEL_FLAG.with_borrow(Clone::clone)
+}
+
 /// Resets the cancel flag of this thread, also after a panic.
 struct CancelFlagGuard;
 

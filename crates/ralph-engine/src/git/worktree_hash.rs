@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use ralph_process::{current_cancel_flag, with_cancel_flag};
+
 use super::isolated_git::IsolatedGit;
 use super::temporary_folder::TemporaryFolder;
 use super::{GitError, head_commit, head_file, trusted_index};
@@ -58,9 +60,13 @@ pub(super) fn hash_worktree(root: &Path, new_objects: NewObjects) -> Result<Work
     let folder = TemporaryFolder::create("tree")?;
     let index = folder.path.join("index");
     let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", &index);
-    // Both only read the repository. The cancellation of a run is known to this thread only, so the longer one is here.
+    // Both only read the repository. A stop of the run cancels both.
+    let cancel_flag = current_cancel_flag();
     let (repository, filled) = std::thread::scope(|scope| {
-        let repository = scope.spawn(|| RepositoryPosition::read(root));
+        let repository = scope.spawn(|| match cancel_flag {
+            Some(cancel_flag) => with_cancel_flag(cancel_flag, || RepositoryPosition::read(root)),
+            None => RepositoryPosition::read(root),
+        });
         let filled = fill_index(&git, root, &folder);
         (repository.join(), filled)
     });

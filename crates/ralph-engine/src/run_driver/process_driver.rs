@@ -112,11 +112,11 @@ pub async fn run_loop(
         cost_account,
         others_used: Vec::new(),
     };
-    let ended = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
+    let (ended, mut control) = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
     if let Some(diff_base) = diff_base
         && has_task_lease(&store, &plan).await
     {
-        diff_base.record_end(ended.outcome).await;
+        diff_base.record_end(ended.outcome, &mut control).await;
     }
     Ok(ended)
 }
@@ -173,7 +173,12 @@ pub(super) struct ProcessDriver<'a> {
 }
 
 impl ProcessDriver<'_> {
-    async fn run(mut self, channels: DriverChannels, start_mode: StartMode) -> Result<RunEnd, EngineError> {
+    /// Runs to the end, and returns the source of control events for the work that follows.
+    async fn run(
+        mut self,
+        channels: DriverChannels,
+        start_mode: StartMode,
+    ) -> Result<(RunEnd, ControlInput), EngineError> {
         let ended = match self.begin_run(start_mode).await {
             Ok(()) => self.run_until_finished(channels).await,
             Err(error) => Err(error),
@@ -181,7 +186,7 @@ impl ProcessDriver<'_> {
         if ended.is_err() {
             self.effects.kill_and_wait().await;
         }
-        ended
+        ended.map(|end| (end, self.control))
     }
 
     async fn begin_run(&mut self, start_mode: StartMode) -> Result<(), EngineError> {

@@ -13,6 +13,7 @@ use ralph_core::outcome::Outcome;
 use tokio::task::spawn_blocking;
 
 use crate::git;
+use crate::run_driver::control_input::{ControlEvent, ControlInput, SignalRequest};
 use crate::run_driver::plan::run_context::RunContext;
 use crate::run_driver::plan::run_plan::RunPlan;
 use crate::worktree::{self, AssignedWorktree, SnapshotKey, SnapshotMoment};
@@ -86,8 +87,8 @@ impl RunDiffBase {
         recorded?.await.ok()
     }
 
-    /// Takes a snapshot at the end. After a stop, it waits only briefly for a git that hangs.
-    pub(in crate::run_driver) async fn record_end(self, outcome: Outcome) {
+    /// Takes a snapshot at the end. After a stop, it waits only briefly for a git that hangs; a stop meanwhile ends it.
+    pub(in crate::run_driver) async fn record_end(self, outcome: Outcome, control: &mut ControlInput) {
         let Self { root, run, settings_before } = self;
         let cancel_flag = Arc::new(AtomicBool::new(false));
         let shared_flag = cancel_flag.clone();
@@ -97,13 +98,34 @@ impl RunDiffBase {
             }
         };
         let mut ended = spawn_blocking(move || with_cancel_flag(shared_flag, record_tree));
-        let is_stopped = matches!(outcome, Outcome::Interrupted | Outcome::Cancelled);
-        if is_stopped && tokio::time::timeout(STOPPED_RUN_GIT_TIMEOUT, &mut ended).await.is_ok() {
-            return;
+        let wait = match outcome {
+            Outcome::Interrupted | Outcome::Cancelled => Some(STOPPED_RUN_GIT_TIMEOUT),
+            Outcome::Completed
+            | Outcome::Exhausted
+            | Outcome::Failed
+            | Outcome::Stalled
+            | Outcome::OverBudget
+            | Outcome::Blocked => None,
+        };
+        tokio::select! {
+            _ = &mut ended => return,
+            () = wait_for_stop(control) => {}
+            () = sleep_if_some(wait) => {}
         }
-        cancel_flag.store(is_stopped, Ordering::Relaxed);
+        cancel_flag.store(true, Ordering::Relaxed);
         // A missing snapshot does not fail the run.
         let _ = ended.await;
+    }
+}
+
+async fn wait_for_stop(control: &mut ControlInput) {
+    while !matches!(control.next_event().await, ControlEvent::Signal(SignalRequest::Stop(_))) {}
+}
+
+async fn sleep_if_some(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
     }
 }
 

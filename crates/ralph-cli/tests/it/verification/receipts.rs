@@ -117,7 +117,7 @@ fn verifying_again_confirms_unchanged_work_and_changes_nothing() {
     let left = project.leftovers();
     assert!(left.is_empty(), "{left:?}");
     let json = project.ralph(["verify", "--json"]).output().expect(0).json();
-    assert_eq!((&json["confirmed"], &json["discrepancies"]), (&true.into(), &Value::Array(vec![])));
+    assert_eq!((&json["confirmed"], &json["doubts"]), (&true.into(), &Value::Array(vec![])));
     assert_eq!(json["checks"][0]["output_sha256"], sha256("hello\n"));
 }
 

@@ -22,7 +22,7 @@ pub use proof_level::{BaselineResult, Proof, ProofLevel, reason_against_proof};
 pub use receipt_builder::{CompletedRun, ReceiptBuilder};
 pub use receipt_check::ReceiptCheck;
 pub use recheck::{ReceiptDiscrepancy, ReceiptRecheck, find_discrepancies};
-pub use repeatability::repeatable_criteria;
+pub use repeatability::{program_criteria, repeatable_criteria};
 
 /// The version of this format. Within it, keys are only added.
 pub const RECEIPT_VERSION: u32 = 1;

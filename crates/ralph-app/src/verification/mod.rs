@@ -97,14 +97,13 @@ pub async fn reverify_run(
         TemporaryCheckout::create(&project.root, &case.commit).map_err(|error| missing_commit_error(&error))?;
     let tree = git::take_snapshot(checkout.path())?.tree;
     let log_folder = project.run_folder(&case.run.id);
-    let log_prefix = format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
     let verification = CheckoutVerification {
         project,
         checkout: &checkout,
         acceptance: &case.acceptance,
         run_id: case.run.id.clone(),
         log_folder: log_folder.clone(),
-        log_prefix: log_prefix.clone(),
+        log_prefix: case.log_prefix.clone(),
     };
     let mut control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
     let evidence = match verification.run_checks(&case.criteria, keeper.clone(), &mut control).await? {
@@ -113,7 +112,7 @@ pub async fn reverify_run(
     };
     let journal = JournalComparison::read(&store, &case).await?;
     let source = BaselineSource::find(&store, &case.run, &case.receipt, journal.seal).await?;
-    let baseline = match case.repeat_baseline(project, &source, log_prefix, keeper, &mut control).await? {
+    let baseline = match case.repeat_baseline(project, &source, keeper, &mut control).await? {
         CheckoutVerificationResult::Finished(baseline) => baseline,
         CheckoutVerificationResult::Stopped(signal) => return Ok(Reverification::Stopped(signal)),
     };
@@ -152,6 +151,8 @@ struct ReverificationCase {
     criteria_sha256: String,
     /// The commit with the verified files.
     commit: String,
+    /// The names of the logs start with it.
+    log_prefix: String,
 }
 
 impl ReverificationCase {
@@ -177,7 +178,8 @@ impl ReverificationCase {
         let criteria_sha256 =
             receipt_file::hash_criteria(&spec.criteria).map_err(|error| AppError::internal(&error))?;
         let acceptance = spec.acceptance.clone();
-        Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit })
+        let log_prefix = format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+        Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit, log_prefix })
     }
 
     /// Runs the commands on the files before the work.
@@ -185,7 +187,6 @@ impl ReverificationCase {
         &self,
         project: &Project,
         source: &Result<BaselineSource, String>,
-        log_prefix: String,
         keeper: Keeper,
         control: &mut ControlInput,
     ) -> AppResult<CheckoutVerificationResult<BaselineRecheck>> {
@@ -197,7 +198,7 @@ impl ReverificationCase {
             }
         };
         let (acceptance, run_id) = (&self.acceptance, self.run.id.as_str());
-        let log_prefix = format!("{log_prefix}-baseline");
+        let log_prefix = format!("{}-baseline", self.log_prefix);
         let repetition = BaselineRepetition { project, source: &source, acceptance, run_id, log_prefix };
         repetition.run(&self.criteria, keeper, control).await
     }

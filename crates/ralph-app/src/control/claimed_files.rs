@@ -71,9 +71,13 @@ impl ClaimedFiles {
 
     /// Moves the branch of the run's own work tree to the claimed files. Returns the commit; `None` without such a tree.
     pub(super) async fn accept_work(&self, claim: &WaitingClaim) -> AppResult<Option<String>> {
+        self.accept_tree(claim.snapshot.as_ref().map(|snapshot| snapshot.tree.clone())).await
+    }
+
+    /// Moves the branch of the run's own work tree to these files. It may be repeated.
+    pub(super) async fn accept_tree(&self, claimed: Option<String>) -> AppResult<Option<String>> {
         let Some(OwnTree { layout, tree, stage }) = &self.own_tree else { return Ok(None) };
         let (layout, tree, stage) = (layout.clone(), tree.clone(), stage.clone());
-        let claimed = claim.snapshot.as_ref().map(|snapshot| snapshot.tree.clone());
         let accepted = tokio::task::spawn_blocking(move || {
             let base = worktree::read_acceptance_base(&layout, &tree)?;
             worktree::accept_work(&layout, &tree, &base, &stage, claimed.as_deref())

@@ -65,9 +65,24 @@ pub async fn reject_claim(request: DecisionRequest<'_>) -> AppResult<RejectResul
     rejected
 }
 
+/// Returns whether the claim of a run or task waits for the decision of a person.
+pub async fn waits_for_decision(project: &Project, id: &str) -> AppResult<bool> {
+    let target = LoopTarget::find(project, id).await?;
+    let is_waiting = WaitingRun::find(&target).await.is_ok();
+    target.close().await;
+    Ok(is_waiting)
+}
+
 async fn accept_target(target: &LoopTarget, request: &DecisionRequest<'_>) -> AppResult<AcceptResult> {
     let decision = request.person_decision()?;
     let user = decision.user.clone();
+    if let Some(row) = find_accepted_run(target).await?
+        && let Some(stage) = StageDecision::of_run(target, &row)?
+    {
+        let next = stage.finish_acceptance(request.config).await?;
+        let user = accepted_by(&row).map_or(user, |by| by.user);
+        return Ok(AcceptResult::Stage { task: stage.task.clone(), stage: stage.role, user, next });
+    }
     let WaitingRun { row, claim } = WaitingRun::find(target).await?;
     let files = ClaimedFiles::find(&target.project, &row)?;
     files.ensure_unchanged(&claim).await?;
@@ -174,6 +189,23 @@ impl WaitingRun {
         let claim = stored.state.claim_to_decide().cloned();
         Ok(Self { claim: claim.map_err(|why| nothing_waits_error(target, &row, &why))?, row })
     }
+}
+
+/// Returns the newest run of a blocked task if a person has accepted its claim: the next stage was not queued, because the
+/// process ended in between.
+async fn find_accepted_run(target: &LoopTarget) -> AppResult<Option<RunRow>> {
+    let task = match &target.kind {
+        LoopTargetKind::Run(row) => row.run.task.clone(),
+        LoopTargetKind::Task { id, .. } => Some(id.clone()),
+    };
+    let Some(task) = task else { return Ok(None) };
+    let is_blocked = target.store.get_task(&task).await?.is_some_and(|row| row.task.status == TaskStatus::Blocked);
+    let newest = target.store.runs_of_task(&task).await?.pop();
+    Ok(newest.filter(|row| is_blocked && row.status == Outcome::Completed.as_str() && accepted_by(row).is_some()))
+}
+
+fn accepted_by(row: &RunRow) -> Option<PersonDecision> {
+    serde_json::from_str(row.accepted_by.as_deref()?).ok()
 }
 
 /// Refuses a task that is not blocked.

@@ -1,10 +1,12 @@
 //! The decision on a stage that a worker ran: the task moves on, or its stage continues.
 use ralph_core::decision::{PersonDecision, WaitingClaim};
 use ralph_core::event::PersonVerdict;
-use ralph_core::pipeline::{PipelineAction, TaskProgress};
+use ralph_core::pipeline::{Pipeline, PipelineAction, TaskProgress};
+use ralph_core::receipt::Receipt;
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::run_driver::{Clock, STAGE_RUN_KIND};
 use ralph_store::{LeaseDisposition, RunRow, TakeoverGuard, TaskLease, TaskProgressUpdate};
+use ralph_util::failpoints::{self, FailPoint};
 
 use super::claimed_files::ClaimedFiles;
 use super::decide::{ensure_blocked, record_decision};
@@ -53,15 +55,51 @@ impl<'a> StageDecision<'a> {
             let commit = files.accept_work(claim).await?;
             let guard = TakeoverGuard::HoldsLease(&lease);
             record_decision(self.target, self.row, PersonVerdict::Accepted, decision, guard).await?;
-            if let Some(commit) = &commit {
-                self.target.store.store_accepted_commit(&lease, commit).await?;
-            }
-            let last_output = self.target.store.last_agent_message(&self.row.id).await?;
-            let (mut progress, action) = progress.accept_stage(&pipeline, &last_output);
-            progress.accepted_by_person = commit.or(progress.accepted_by_person);
-            self.queue_next_stage(&lease, &progress, &action).await
+            failpoints::reach_fail_point(FailPoint::DecisionRecorded);
+            self.leave_stage(&lease, progress, &pipeline, commit).await
         };
         self.release_after(accepted.await, &lease).await
+    }
+
+    /// Queues the next stage after an acceptance that was recorded by a process that ended before it could do that.
+    pub(super) async fn finish_acceptance(&self, config: &ConfigSource) -> AppResult<Option<Role>> {
+        let settings = config.load_settings(Some(&self.target.project))?;
+        let pipeline = settings.pipeline().map_err(AppError::preflight)?;
+        let lease = self.lease_task().await?;
+        let finished = async {
+            let progress = self.load_progress().await?;
+            let files = ClaimedFiles::find(&self.target.project, self.row)?;
+            let commit = files.accept_tree(Some(self.load_accepted_tree().await?)).await?;
+            self.leave_stage(&lease, progress, &pipeline, commit).await
+        };
+        self.release_after(finished.await, &lease).await
+    }
+
+    /// Returns the tree that was accepted. The references of the work tree may have been moved since.
+    async fn load_accepted_tree(&self) -> AppResult<String> {
+        let stored = self.target.store.receipt_of_run(&self.row.id).await?;
+        let receipt = stored.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
+        let tree = receipt.and_then(|receipt| receipt.input.repository).map(|repository| repository.tree);
+        tree.ok_or_else(|| {
+            AppError::preflight(format!("the receipt of run {} does not name its files", short_id(&self.row.id)))
+        })
+    }
+
+    /// Stores the accepted commit and queues the next stage, which it returns.
+    async fn leave_stage(
+        &self,
+        lease: &TaskLease,
+        progress: TaskProgress,
+        pipeline: &Pipeline,
+        commit: Option<String>,
+    ) -> AppResult<Option<Role>> {
+        if let Some(commit) = &commit {
+            self.target.store.store_accepted_commit(lease, commit).await?;
+        }
+        let last_output = self.target.store.last_agent_message(&self.row.id).await?;
+        let (mut progress, action) = progress.accept_stage(pipeline, &last_output);
+        progress.accepted_by_person = commit.or(progress.accepted_by_person);
+        self.queue_next_stage(lease, &progress, &action).await
     }
 
     /// Continues the run of the stage, with the reason in its next prompt.

@@ -18,7 +18,7 @@ pub use active_work::ActiveWorkReader;
 pub use advice::ControlAdvice;
 pub use answer::{ANSWER_TIMEOUT, not_running_error, poll_with_timeout, unresponsive_error};
 pub use cancel::{CancelMode, CancelResult, cancel_loop};
-pub use decide::{AcceptResult, DecisionRequest, RejectResult, accept_claim, reject_claim};
+pub use decide::{AcceptResult, DecisionRequest, RejectResult, accept_claim, reject_claim, waits_for_decision};
 pub use follow::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
 pub use guide::{GuideResult, parse_guidance, send_guidance};
 pub use loop_target::{DrivenLoop, LoopPosition, LoopTarget, LoopTargetKind, describe_loop};

@@ -6,6 +6,7 @@ mod seal;
 
 use std::path::PathBuf;
 
+use ralph_core::decision::PersonDecision;
 use ralph_core::event::StopSignal;
 use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::task::TaskStatus;
@@ -53,6 +54,8 @@ pub struct LandReport {
     pub evidence: Evidence,
     /// The proof level of the accepted work: `proven`, `checked`, `judged` or `unverified`.
     pub proof: Option<String>,
+    /// The persons who accepted a claim that the checks did not accept.
+    pub accepted_by: Vec<PersonDecision>,
     pub removal: WorktreeRemoval,
     /// The folder with the output of the checks.
     pub log_folder: PathBuf,
@@ -82,6 +85,7 @@ impl LandingContext<'_> {
             LandingSubject::Task(row) => row.proof.clone(),
             LandingSubject::Run(run) => run.proof.clone(),
         };
+        report.accepted_by = self.load_decisions(&subject).await?;
         if !landing.is_already_landed() {
             let proof = collect_landing_criteria(self, &subject).await?;
             let evidence = match self.verify_merge(&landing, &proof, &report, &mut lock_waiter.control).await? {
@@ -107,6 +111,15 @@ impl LandingContext<'_> {
         .await?;
         report.is_landed = true;
         Ok(LandResult::Landed(report))
+    }
+
+    /// Returns the decisions of persons that accepted the work, oldest first.
+    async fn load_decisions(&self, subject: &LandingSubject) -> AppResult<Vec<PersonDecision>> {
+        let runs = match subject {
+            LandingSubject::Task(row) => self.store.runs_of_task(&row.task.id).await?,
+            LandingSubject::Run(run) => vec![run.as_ref().clone()],
+        };
+        Ok(runs.iter().filter_map(|run| serde_json::from_str(run.accepted_by.as_deref()?).ok()).collect())
     }
 
     async fn find_finished_work(&self, id: &str) -> AppResult<LandingSubject> {
@@ -167,7 +180,15 @@ impl LandReport {
     fn new(landing: &PreparedLanding, log_folder: PathBuf) -> Self {
         let evidence = Evidence { checks: Vec::new() };
         let removal = WorktreeRemoval::NotFound;
-        Self { landing: landing.clone(), is_landed: false, evidence, proof: None, removal, log_folder }
+        Self {
+            landing: landing.clone(),
+            is_landed: false,
+            evidence,
+            proof: None,
+            accepted_by: Vec::new(),
+            removal,
+            log_folder,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph_core::outcome::RunEnd;
+use ralph_core::outcome::{Outcome, RunEnd};
 use ralph_core::receipt::{Proof, Receipt};
 use ralph_store::{RunRow, Store};
 
@@ -17,6 +17,8 @@ pub struct RunSummary {
     pub took: Duration,
     /// The record of a completed run; `None` if the run is not completed.
     pub completion: Option<CompletionRecord>,
+    /// Whether the claim of the run waits for the decision of a person.
+    pub has_waiting_claim: bool,
     /// The session log, if the run has written one.
     pub session_log: Option<PathBuf>,
 }
@@ -46,7 +48,8 @@ impl RunSummary {
     pub(super) async fn load(store: &Store, run: &str, end: RunEnd, took: Duration) -> AppResult<Self> {
         let row = store.find_runs_by_id_part(run).await?.into_iter().next();
         let completion = CompletionRecord::load(store, run).await?;
-        Ok(Self { end, row, took, completion, session_log: None })
+        let has_waiting_claim = has_waiting_claim(store, run, &end).await?;
+        Ok(Self { end, row, took, completion, has_waiting_claim, session_log: None })
     }
 
     /// Loads the recorded result of a run. Returns `None` if the run has not ended.
@@ -56,6 +59,11 @@ impl RunSummary {
         let took = row.ended_at.unwrap_or(row.started_at).saturating_sub(row.started_at);
         let took = Duration::from_millis(u64::try_from(took).unwrap_or(0));
         let completion = CompletionRecord::load(store, &row.id).await?;
-        Ok(Some(Self { end, row: Some(row), took, completion, session_log: None }))
+        let has_waiting_claim = has_waiting_claim(store, &row.id, &end).await?;
+        Ok(Some(Self { end, row: Some(row), took, completion, has_waiting_claim, session_log: None }))
     }
+}
+
+async fn has_waiting_claim(store: &Store, run: &str, end: &RunEnd) -> AppResult<bool> {
+    Ok(end.outcome == Outcome::Blocked && store.load_run(run).await?.state.claim_to_decide().is_ok())
 }

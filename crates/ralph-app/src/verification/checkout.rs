@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ralph_core::baseline::BaselineTrial;
 use ralph_core::criterion::Criterion;
 use ralph_core::event::StopSignal;
 use ralph_core::evidence::{CheckEvidence, Evidence};
@@ -35,8 +36,8 @@ pub struct CheckoutVerification<'a> {
 }
 
 #[derive(Debug)]
-pub enum CheckoutVerificationResult {
-    Finished(Evidence),
+pub enum CheckoutVerificationResult<T = Evidence> {
+    Finished(T),
     Stopped(StopSignal),
 }
 
@@ -48,44 +49,67 @@ impl CheckoutVerification<'_> {
         keeper: Keeper,
         control: &mut ControlInput,
     ) -> AppResult<CheckoutVerificationResult> {
-        let folder = self.log_folder;
-        private_files::ensure_folder(&folder)
+        let verifier = self.prepare_context(keeper)?;
+        let (commands, received) = mpsc::unbounded_channel();
+        let verifying = verify::verify_checkout(&verifier, &self.acceptance.setup, criteria, received);
+        match run_until_stopped(verifying, commands, control).await {
+            CheckoutVerificationResult::Finished(Ok(evidence)) => Ok(CheckoutVerificationResult::Finished(evidence)),
+            CheckoutVerificationResult::Finished(Err(failed)) => {
+                Err(checkout_setup_error(&failed, &verifier.log_folder))
+            }
+            CheckoutVerificationResult::Stopped(signal) => Ok(CheckoutVerificationResult::Stopped(signal)),
+        }
+    }
+
+    /// Runs the baseline until it ends or a stop is requested. Returns the evidence of a failed setup command as the inner
+    /// error.
+    pub(super) async fn run_baseline(
+        self,
+        criteria: &[Criterion],
+        keeper: Keeper,
+        control: &mut ControlInput,
+    ) -> AppResult<CheckoutVerificationResult<Result<Vec<BaselineTrial>, Box<CheckEvidence>>>> {
+        let verifier = self.prepare_context(keeper)?;
+        let (commands, received) = mpsc::unbounded_channel();
+        let running = verify::run_checkout_baseline(&verifier, &self.acceptance.setup, criteria, received);
+        Ok(run_until_stopped(running, commands, control).await)
+    }
+
+    /// Links the shared folders into the checkout, and returns the context of its checks.
+    fn prepare_context(&self, keeper: Keeper) -> AppResult<CheckContext> {
+        private_files::ensure_folder(&self.log_folder)
+            .map_err(|error| AppError::from_error(ErrorKind::StateUnusable, &error))?;
+        verify::share_paths(&self.project.root, self.checkout.path(), &self.acceptance.share)
             .map_err(|error| AppError::from_error(ErrorKind::StateUnusable, &error))?;
         let root = self.checkout.path().to_path_buf();
-        let verifier = CheckContext {
+        let env = check_environment(self.project);
+        Ok(CheckContext {
             cache: CheckCache::default(),
             seal_monitor: SealMonitor::default(),
             keeper,
-            environment: CheckEnvironment { root, env: check_environment(self.project), run_id: self.run_id },
-            log_budget: LogBudget::new(MemorySize::GIGABYTE.as_byte_count(), &folder),
-            log_folder: folder,
-            log_prefix: self.log_prefix,
+            environment: CheckEnvironment { root, env, run_id: self.run_id.clone() },
+            log_budget: LogBudget::new(MemorySize::GIGABYTE.as_byte_count(), &self.log_folder),
+            log_folder: self.log_folder.clone(),
+            log_prefix: self.log_prefix.clone(),
             plugin_folder: self.project.verifiers_folder(),
             claim: SubmittedClaim::default(),
             judge: None,
-        };
-        verify::share_paths(&self.project.root, self.checkout.path(), &self.acceptance.share)
-            .map_err(|error| AppError::from_error(ErrorKind::StateUnusable, &error))?;
-        run_until_stopped(&verifier, &self.acceptance.setup, criteria, control).await
+        })
     }
 }
 
-async fn run_until_stopped(
-    verifier: &CheckContext,
-    setup: &[String],
-    criteria: &[Criterion],
+async fn run_until_stopped<T>(
+    checks: impl Future<Output = T>,
+    commands: mpsc::UnboundedSender<JobCommand>,
     control: &mut ControlInput,
-) -> AppResult<CheckoutVerificationResult> {
-    let (commands, received) = mpsc::unbounded_channel();
-    let mut verifying = std::pin::pin!(verify::verify_checkout(verifier, setup, criteria, received));
+) -> CheckoutVerificationResult<T> {
+    let mut checks = std::pin::pin!(checks);
     tokio::select! {
-        evidence = &mut verifying => {
-            evidence.map(CheckoutVerificationResult::Finished).map_err(|failed| checkout_setup_error(&failed, &verifier.log_folder))
-        }
+        finished = &mut checks => CheckoutVerificationResult::Finished(finished),
         signal = wait_for_stop_signal(control, &commands) => {
             let _ = commands.send(JobCommand::Kill);
-            let _ = tokio::time::timeout(CHECK_STOP_TIMEOUT, &mut verifying).await;
-            Ok(CheckoutVerificationResult::Stopped(signal))
+            let _ = tokio::time::timeout(CHECK_STOP_TIMEOUT, &mut checks).await;
+            CheckoutVerificationResult::Stopped(signal)
         }
     }
 }

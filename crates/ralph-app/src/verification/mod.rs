@@ -1,4 +1,6 @@
-//! Verifies completed work again: runs the checks of a receipt on a fresh checkout of its commit, and compares.
+//! Verifies completed work again: runs the checks of a receipt on a fresh checkout of its commit and of the commit from
+//! which the work started, and compares.
+mod baseline;
 mod checkout;
 
 use std::path::PathBuf;
@@ -8,9 +10,10 @@ use ralph_core::event::StopSignal;
 use ralph_core::evidence::Evidence;
 use ralph_core::fact::Fact;
 use ralph_core::receipt::{
-    CompletedRun, Receipt, ReceiptBuilder, ReceiptCheck, ReceiptDiscrepancy, ReceiptRecheck, find_discrepancies,
-    repeatable_criteria,
+    BaselineRecheck, CompletedRun, Proof, Receipt, ReceiptBuilder, ReceiptCheck, ReceiptDiscrepancy, ReceiptRecheck,
+    find_discrepancies, repeatable_criteria,
 };
+use ralph_core::seal::Seal;
 use ralph_engine::git::{self, CheckoutError, TemporaryCheckout};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{ControlInput, EngineError, GENERATE_RUN_KIND, RunSpec, RunSpecError};
@@ -26,6 +29,7 @@ use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::run::{FoundRun, find_run, refuse_recursion, refuse_session_run};
 use crate::view::short_id;
+use baseline::{BaselineRepetition, BaselineSource};
 pub use checkout::{CheckoutVerification, CheckoutVerificationResult};
 
 const EVENTS_PER_PAGE: u32 = 1_000;
@@ -49,8 +53,12 @@ pub enum Reverification {
 pub struct ReverificationReport {
     pub receipt: Receipt,
     pub commit: String,
+    /// The commit on which the baseline was repeated.
+    pub base_commit: Option<String>,
     pub rerun: ReceiptRecheck,
     pub evidence: Evidence,
+    /// The proof level that the repeated baseline and checks support.
+    pub repeated_proof: Proof,
     pub discrepancies: Vec<ReceiptDiscrepancy>,
     /// The folder with the output of the checks.
     pub log_folder: PathBuf,
@@ -95,25 +103,39 @@ pub async fn reverify_run(
         acceptance: &case.acceptance,
         run_id: case.run.id.clone(),
         log_folder: log_folder.clone(),
-        log_prefix: format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ")),
+        log_prefix: case.log_prefix.clone(),
     };
     let mut control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
-    let evidence = match verification.run_checks(&case.criteria, keeper, &mut control).await? {
+    let evidence = match verification.run_checks(&case.criteria, keeper.clone(), &mut control).await? {
         CheckoutVerificationResult::Finished(evidence) => evidence,
         CheckoutVerificationResult::Stopped(signal) => return Ok(Reverification::Stopped(signal)),
     };
+    let journal = JournalComparison::read(&store, &case).await?;
+    let source = BaselineSource::find(&store, &case.run, &case.receipt, journal.seal).await?;
+    let baseline = match case.repeat_baseline(project, &source, keeper, &mut control).await? {
+        CheckoutVerificationResult::Finished(baseline) => baseline,
+        CheckoutVerificationResult::Stopped(signal) => return Ok(Reverification::Stopped(signal)),
+    };
+    let repeated_proof = baseline.repeated_proof(&case.receipt, &evidence);
     let rerun = ReceiptRecheck {
         is_hash_valid: sha256_hex(&case.stored.body) == case.stored.sha256,
-        matches_journal: matches_journal(&store, &case).await?,
+        matches_journal: journal.is_equal,
         is_copy_identical: receipt_file::compare_receipt_copy(&log_folder, &case.receipt) != ReceiptCopy::Differs,
         criteria_sha256: case.criteria_sha256,
         tree,
         checks: evidence.checks.iter().map(ReceiptCheck::from).collect(),
+        baseline,
     };
-    let discrepancies = find_discrepancies(&case.receipt, &rerun);
-    let report =
-        ReverificationReport { discrepancies, receipt: case.receipt, commit: case.commit, rerun, evidence, log_folder };
-    Ok(Reverification::Finished(Box::new(report)))
+    Ok(Reverification::Finished(Box::new(ReverificationReport {
+        discrepancies: find_discrepancies(&case.receipt, &rerun),
+        receipt: case.receipt,
+        commit: case.commit,
+        base_commit: source.ok().map(|source| source.commit),
+        rerun,
+        evidence,
+        repeated_proof,
+        log_folder,
+    })))
 }
 
 /// A receipt that can be verified again.
@@ -129,6 +151,8 @@ struct ReverificationCase {
     criteria_sha256: String,
     /// The commit with the verified files.
     commit: String,
+    /// The names of the logs start with it.
+    log_prefix: String,
 }
 
 impl ReverificationCase {
@@ -154,7 +178,29 @@ impl ReverificationCase {
         let criteria_sha256 =
             receipt_file::hash_criteria(&spec.criteria).map_err(|error| AppError::internal(&error))?;
         let acceptance = spec.acceptance.clone();
-        Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit })
+        let log_prefix = format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+        Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit, log_prefix })
+    }
+
+    /// Runs the commands on the files before the work.
+    async fn repeat_baseline(
+        &self,
+        project: &Project,
+        source: &Result<BaselineSource, String>,
+        keeper: Keeper,
+        control: &mut ControlInput,
+    ) -> AppResult<CheckoutVerificationResult<BaselineRecheck>> {
+        let source = match source {
+            Ok(source) => source.clone().for_isolation(self.acceptance.isolation),
+            Err(reason) => {
+                let not_repeated = BaselineRecheck::NotRepeated { reason: reason.clone() };
+                return Ok(CheckoutVerificationResult::Finished(not_repeated));
+            }
+        };
+        let (acceptance, run_id) = (&self.acceptance, self.run.id.as_str());
+        let log_prefix = format!("{}-baseline", self.log_prefix);
+        let repetition = BaselineRepetition { project, source: &source, acceptance, run_id, log_prefix };
+        repetition.run(&self.criteria, keeper, control).await
     }
 
     /// The commands of an imported run are a stranger's: they start only with approval.
@@ -203,20 +249,35 @@ fn redacted_criteria_error(error: &RunSpecError) -> AppError {
         .with_advice(advice)
 }
 
-/// Returns whether the receipt agrees with the journal.
-async fn matches_journal(store: &Store, case: &ReverificationCase) -> AppResult<bool> {
-    let mut builder = ReceiptBuilder::default();
-    let mut last_seq = 0;
-    loop {
-        let rows = store.events_after(&case.run.id, last_seq, EVENTS_PER_PAGE).await?;
-        let Some(last) = rows.last() else { return Ok(false) };
-        last_seq = last.seq;
-        for row in rows {
-            let Ok(fact) = serde_json::from_str::<Fact>(&row.body) else { return Ok(false) };
-            if let Some(end) = CompletedRun::from_fact(&fact) {
-                return Ok(builder.matches_receipt(&end, &case.receipt) && case.receipt.input.run == case.run.id);
+/// The journal of a run, compared with its receipt.
+#[derive(Debug, Default)]
+struct JournalComparison {
+    is_equal: bool,
+    /// The seal that was made before the work.
+    seal: Option<Seal>,
+}
+
+impl JournalComparison {
+    async fn read(store: &Store, case: &ReverificationCase) -> AppResult<Self> {
+        let mut builder = ReceiptBuilder::default();
+        let mut comparison = Self::default();
+        let mut last_seq = 0;
+        loop {
+            let rows = store.events_after(&case.run.id, last_seq, EVENTS_PER_PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(comparison) };
+            last_seq = last.seq;
+            for row in rows {
+                let Ok(fact) = serde_json::from_str::<Fact>(&row.body) else { return Ok(comparison) };
+                if let Some(end) = CompletedRun::from_fact(&fact) {
+                    comparison.is_equal =
+                        builder.matches_receipt(&end, &case.receipt) && case.receipt.input.run == case.run.id;
+                    return Ok(comparison);
+                }
+                builder.observe_fact(&fact);
+                if let Fact::RunSealed { seal } = fact {
+                    comparison.seal = Some(seal);
+                }
             }
-            builder.observe_fact(&fact);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use ralph_core::fact::Fact;
+use ralph_core::outcome::Outcome;
 use ralph_core::receipt::Proof;
 use serde_json::{Value, json};
 
@@ -35,6 +36,16 @@ pub struct RunView {
 }
 
 impl RunView {
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.run.id
+    }
+
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.run.status == Outcome::Blocked.as_str()
+    }
+
     pub async fn load(store: &Store, run: RunRow) -> Result<Self, StoreError> {
         let mut iterations = store.iterations_of_run(&run.id).await?;
         if run.status != "running" {

@@ -35,6 +35,11 @@ impl TaskView {
         Self { row, runs, dependencies, newest_run, roles }
     }
 
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.row.task.status == TaskStatus::Blocked
+    }
+
     /// Returns the JSON object of `task show --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -1,6 +1,11 @@
 //! Hints for errors of the commands that control loops.
 use ralph_app::control::ControlAdvice;
 
+/// Returns how to decide on the claim of a run or task.
+pub(crate) fn for_waiting_claim(id: &str) -> String {
+    for_control_advice(&ControlAdvice::DecideClaim { id: id.to_owned() })
+}
+
 pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
     let text = match advice {
         ControlAdvice::ShowStatus => "`ralph status` shows what is running",

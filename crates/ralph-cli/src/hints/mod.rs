@@ -5,6 +5,8 @@ mod doctor;
 mod task;
 mod worktree;
 
+pub(crate) use control::for_waiting_claim;
+
 use std::io;
 use std::path::Path;
 

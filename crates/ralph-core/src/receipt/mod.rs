@@ -1,5 +1,6 @@
 //! The receipt of an accepted completion: the claim, the checks, and the verified files. It is built from the facts of
 //! the run and from additional input of the driver, so that it can be compared with the journal.
+mod baseline_recheck;
 mod proof_level;
 mod receipt_builder;
 mod receipt_check;
@@ -16,11 +17,12 @@ use crate::baseline::BaselineStatus;
 use crate::criterion::Criterion;
 use crate::decision::PersonDecision;
 
+pub use baseline_recheck::{BaselineRecheck, reason_against_baseline_recheck};
 pub use proof_level::{BaselineResult, Proof, ProofLevel, reason_against_proof};
 pub use receipt_builder::{CompletedRun, ReceiptBuilder};
 pub use receipt_check::ReceiptCheck;
 pub use recheck::{ReceiptDiscrepancy, ReceiptRecheck, find_discrepancies};
-pub use repeatability::repeatable_criteria;
+pub use repeatability::{program_criteria, repeatable_criteria};
 
 /// The version of this format. Within it, keys are only added.
 pub const RECEIPT_VERSION: u32 = 1;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::receipt_check::pair_repeatable_checks;
-use super::{Receipt, ReceiptCheck};
+use super::{BaselineRecheck, Receipt, ReceiptCheck};
 use crate::evidence::Verdict;
 
 /// The result of a recheck.
@@ -22,6 +22,8 @@ pub struct ReceiptRecheck {
     pub tree: String,
     /// The results of the repeated checks.
     pub checks: Vec<ReceiptCheck>,
+    /// The results of the checks on the files before the work.
+    pub baseline: BaselineRecheck,
 }
 
 /// A reason not to trust a receipt.
@@ -33,6 +35,7 @@ pub enum ReceiptDiscrepancy {
     CriteriaMismatch,
     TreeMismatch { found: String },
     CheckMismatch { command: String, before: Verdict, now: Option<Verdict>, reason: String },
+    BaselineMismatch { command: String },
 }
 
 impl ReceiptDiscrepancy {
@@ -45,7 +48,8 @@ impl ReceiptDiscrepancy {
             | Self::JournalMismatch
             | Self::CopyMismatch
             | Self::CriteriaMismatch
-            | Self::TreeMismatch { .. } => false,
+            | Self::TreeMismatch { .. }
+            | Self::BaselineMismatch { .. } => false,
         }
     }
 }
@@ -68,6 +72,9 @@ impl fmt::Display for ReceiptDiscrepancy {
             Self::CheckMismatch { command, before, now: None, .. } => {
                 write!(f, "`{command}` was {} and was not run again", before.as_str())
             }
+            Self::BaselineMismatch { command } => {
+                write!(f, "`{command}` failed before the work according to the receipt, but passes on the base commit")
+            }
         }
     }
 }
@@ -85,7 +92,9 @@ pub fn find_discrepancies(receipt: &Receipt, recheck: &ReceiptRecheck) -> Vec<Re
     let mismatches = comparisons.into_iter().filter(|(is_equal, _)| !is_equal).map(|(_, discrepancy)| discrepancy);
     let checks = pair_repeatable_checks(&receipt.findings.checks, &recheck.checks)
         .filter_map(|(check, now)| check_discrepancy(check, now));
-    mismatches.chain(checks).collect()
+    let baseline = recheck.baseline.passing_commands(&receipt.findings.baseline);
+    let baseline = baseline.into_iter().map(|command| ReceiptDiscrepancy::BaselineMismatch { command });
+    mismatches.chain(checks).chain(baseline).collect()
 }
 
 fn is_verified_tree(receipt: &Receipt, tree: &str) -> bool {
@@ -102,19 +111,20 @@ fn check_discrepancy(check: &ReceiptCheck, now: Option<&ReceiptCheck>) -> Option
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use alloc::string::ToString;
     use alloc::vec;
 
     use super::*;
+    use crate::baseline::{BaselineCheck, BaselineProblem, BaselineStatus, BaselineTrial};
     use crate::evidence::{CheckEvidence, EvidenceKind};
-    use crate::receipt::{ReceiptFindings, ReceiptInput, WorkTreeSnapshot};
+    use crate::receipt::{ReceiptBaselineCheck, ReceiptFindings, ReceiptInput, WorkTreeSnapshot};
 
     fn receipt_check(verdict: Verdict) -> ReceiptCheck {
         (&CheckEvidence::without_output(EvidenceKind::External, "make".to_string(), verdict, "so".to_string())).into()
     }
 
-    fn sample_receipt() -> Receipt {
+    pub(in crate::receipt) fn sample_receipt() -> Receipt {
         let repository = WorkTreeSnapshot { commit: None, tree: "t".to_string(), is_committed: true, left_out: None };
         let input = ReceiptInput {
             run: "r".to_string(),
@@ -143,6 +153,7 @@ mod tests {
             criteria_sha256: "c".to_string(),
             tree: "t".to_string(),
             checks: vec![receipt_check(Verdict::Accepted)],
+            baseline: BaselineRecheck::Finished(Vec::new()),
         }
     }
 
@@ -174,5 +185,24 @@ mod tests {
         assert_eq!(rejected.to_string(), "`make` was accepted and is rejected now: so");
         let [missing] = &discrepancies(|recheck| recheck.checks.clear())[..] else { panic!() };
         assert_eq!(missing.to_string(), "`make` was accepted and was not run again");
+    }
+
+    // spec: V16
+    #[test]
+    fn a_baseline_that_passes_now_is_a_discrepancy() {
+        let mut receipt = sample_receipt();
+        receipt.findings.baseline =
+            vec![ReceiptBaselineCheck { command: "make".to_string(), standing: BaselineStatus::Fails }];
+        let passing =
+            CheckEvidence::without_output(EvidenceKind::External, "make".to_string(), Verdict::Accepted, String::new());
+        let lack = BaselineProblem::NotFixableByAgent;
+        let baseline = vec![BaselineCheck::from_trial(BaselineTrial { evidence: passing, lack })];
+        let recheck = ReceiptRecheck { baseline: BaselineRecheck::Finished(baseline), ..matching_recheck() };
+        let [found] = &find_discrepancies(&receipt, &recheck)[..] else { panic!() };
+        assert_eq!(
+            found.to_string(),
+            "`make` failed before the work according to the receipt, but passes on the base commit"
+        );
+        assert!(!found.is_inconclusive());
     }
 }

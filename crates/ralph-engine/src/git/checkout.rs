@@ -52,6 +52,12 @@ impl TemporaryCheckout {
         &self.folder.path
     }
 
+    /// Replaces the checked out files by those of a tree, such as uncommitted files that a snapshot recorded.
+    pub fn replace_files(&self, tree: &str) -> Result<(), GitError> {
+        let git = IsolatedGit::in_folder(self.path()).with_long_timeout();
+        git.read_stdout(&["read-tree", "--reset", "-u", tree]).map(drop)
+    }
+
     fn populate_files(&self, from: &IsolatedGit<'_>, root: &Path, commit: &str) -> Result<(), GitError> {
         let git = IsolatedGit::in_folder(self.path()).with_long_timeout();
         git.read_stdout(&["init", "--quiet", "--template="])?;
@@ -139,6 +145,21 @@ mod tests {
         fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
         assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
+    }
+
+    // spec: V16
+    #[test]
+    fn a_checkout_can_have_the_files_of_a_snapshot_instead() {
+        let (_temp, root) = new_repository();
+        let commit = commit_all(&root);
+        fs::write(root.join("new"), "uncommitted").unwrap();
+        fs::remove_file(root.join("file")).unwrap();
+        let tree = crate::git::write_worktree_tree(&root).unwrap();
+        let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
+        checkout.replace_files(&tree).unwrap();
+        assert_eq!(fs::read_to_string(checkout.path().join("new")).unwrap(), "uncommitted");
+        assert!(!checkout.path().join("file").exists());
+        assert!(checkout.replace_files(&"1".repeat(40)).is_err(), "the objects of the snapshot may be gone");
     }
 
     // spec: V14

@@ -1,10 +1,13 @@
-//! Reads the HEAD commit of a work tree and its uncommitted files.
+//! Reads the HEAD commit of a work tree and its uncommitted files. An agent can forge the `.git/index` from which
+//! `git status` derives them, so the files themselves are compared with HEAD too.
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ralph_core::commit_requirement::RepositoryState;
 
 use super::GitError;
 use super::isolated_git::IsolatedGit;
+use super::worktree_hash::list_changed_paths;
 
 /// Reads the state of a work tree. `base` is the commit that HEAD is compared with.
 pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState, GitError> {
@@ -22,6 +25,8 @@ pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState,
             None => position.uncommitted.extend(parse_entry_path(&entry)),
         }
     }
+    let known: BTreeSet<String> = position.uncommitted.iter().cloned().collect();
+    position.uncommitted.extend(list_changed_paths(root)?.into_iter().filter(|path| !known.contains(path)));
     if let (Some(base), Some(head)) = (base, &position.head) {
         let tree = |commit: &str| git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")]);
         position.is_unchanged = base == head || tree(base)? == tree(head)?;
@@ -63,6 +68,27 @@ mod tests {
         let found = read_position(&root, Some(&base)).unwrap();
         assert_eq!((found.head, found.is_unchanged), (Some(head), false));
         assert!(found.uncommitted.is_empty());
+    }
+
+    // spec: V10, V13
+    // finding: N11
+    #[test]
+    fn changes_hidden_from_git_status_are_named() {
+        for hide in ["--assume-unchanged", "--skip-worktree"] {
+            let (_temp, root) = new_repository();
+            commit_all(&root);
+            crate::git::run_git(&root, &["update-index", hide, "file"]).unwrap();
+            fs::write(root.join("file"), "hidden").unwrap();
+            assert_eq!(read_position(&root, None).unwrap().uncommitted, ["file"], "{hide}");
+        }
+    }
+
+    // spec: V10
+    #[test]
+    fn all_files_are_uncommitted_before_the_first_commit() {
+        let (_temp, root) = new_repository();
+        fs::write(root.join("new"), "").unwrap();
+        assert!(read_position(&root, None).unwrap().uncommitted.contains(&"new".to_owned()));
     }
 
     // spec: V13

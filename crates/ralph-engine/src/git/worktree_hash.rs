@@ -57,6 +57,29 @@ pub(super) struct HeadCommit {
 
 /// Hashes all files of a work tree except ignored ones that HEAD does not contain.
 pub(super) fn hash_worktree(root: &Path, new_objects: NewObjects) -> Result<WorktreeHash, GitError> {
+    hash_worktree_and(root, new_objects, |_, hash| Ok(hash))
+}
+
+/// Returns the paths of all files that differ from HEAD.
+pub(super) fn list_changed_paths(root: &Path) -> Result<Vec<String>, GitError> {
+    hash_worktree_and(root, NewObjects::Discard, |git, hash| {
+        let list: &[&str] = match &hash.head {
+            Some(head) if head.tree == hash.tree => return Ok(Vec::new()),
+            Some(_) => &["diff-index", "--cached", "--no-renames", "--name-only", "-z", "HEAD"],
+            None => &["ls-files", "-z"],
+        };
+        let listed = git.read_stdout(&[INDEX_OPTIONS, list].concat())?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    })
+}
+
+/// Hashes a work tree, and passes the git with the temporary index on.
+fn hash_worktree_and<T>(
+    root: &Path,
+    new_objects: NewObjects,
+    use_index: impl FnOnce(&IsolatedGit<'_>, WorktreeHash) -> Result<T, GitError>,
+) -> Result<T, GitError> {
     let folder = TemporaryFolder::create("tree")?;
     let index = folder.path.join("index");
     let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", &index);
@@ -89,7 +112,7 @@ pub(super) fn hash_worktree(root: &Path, new_objects: NewObjects) -> Result<Work
     let left_out = add_all_files(&git)?;
     let tree = git.read_line(&[INDEX_OPTIONS, &["write-tree"]].concat())?;
     trusted_index::remember_index(root, &index);
-    Ok(WorktreeHash { head: repository.head, tree, left_out })
+    use_index(&git, WorktreeHash { head: repository.head, tree, left_out })
 }
 
 /// Fills the temporary index with HEAD. Files that the last snapshot of this process has read, and that have not been

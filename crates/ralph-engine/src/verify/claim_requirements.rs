@@ -443,3 +443,16 @@ pub async fn verify_checkout(
     run_checkout_setup(context, setup, control).await?;
     Ok(criteria::verify_criteria(context, criteria, control).await)
 }
+
+/// Runs the baseline of criteria in a checkout of the files from which the work started. Returns the evidence of a failed
+/// setup command as the error.
+pub async fn run_checkout_baseline(
+    context: &CheckContext,
+    setup: &[String],
+    criteria: &[Criterion],
+    control: UnboundedReceiver<JobCommand>,
+) -> Result<Vec<BaselineTrial>, Box<CheckEvidence>> {
+    let control = &mut VerificationControl::new(control);
+    run_checkout_setup(context, setup, control).await?;
+    Ok(run_baseline(context, criteria, control).await)
+}

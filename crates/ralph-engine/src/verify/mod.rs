@@ -43,7 +43,8 @@ pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
 pub use checkout_setup::run_worktree_setup;
 pub use claim_requirements::{
-    ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, verify_checkout,
+    ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, run_checkout_baseline,
+    verify_checkout,
 };
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::check_isolation::CheckIsolation;
-use ralph_core::criterion::{Criterion, VerificationMethod};
+use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::protected::{
     FileChange, IgnoredFile, InlineTestChange, ManifestContents, ProtectedBase, ProtectedChange, ProtectedFinding,
     ProtectedKind, ProtectedReport, TestProtection, classify_path, find_inline_test_change, find_protected_change,
     may_have_inline_tests, protected_tests_evidence,
 };
+use ralph_core::receipt::program_criteria;
 use ralph_core::seal::Seal;
 
 use super::acceptance::{AcceptancePolicy, PathPatterns};
@@ -146,7 +147,7 @@ impl ProtectedTests {
         mut evidence: Evidence,
         control: &mut VerificationControl,
     ) -> Evidence {
-        let is_silent = self.base.is_none() && !criteria.iter().any(starts_any_program);
+        let is_silent = self.base.is_none() && program_criteria(criteria).is_empty();
         if evidence.verdict() == Verdict::Accepted && !criteria.is_empty() && !is_silent {
             let report = self.verify(second, criteria, control).await;
             evidence.checks.extend(protected_tests_evidence(report));
@@ -241,7 +242,8 @@ impl ProtectedTests {
         criteria: &[Criterion],
         control: &mut VerificationControl,
     ) -> ProtectedFinding {
-        let criteria: Vec<Criterion> = criteria.iter().filter(|criterion| starts_program(criterion)).cloned().collect();
+        // Judges read the work and do not depend on the tests, so they are not asked twice.
+        let criteria = program_criteria(criteria);
         if criteria.is_empty() {
             return ProtectedFinding::NotEvaluated { reason: "no check starts a program".to_owned() };
         }
@@ -332,26 +334,6 @@ pub(super) fn second_run_context(context: &CheckContext) -> CheckContext {
         plugin_folder: context.plugin_folder.clone(),
         claim: context.claim.clone(),
         judge: None,
-    }
-}
-
-/// Judges read the work and do not depend on the tests, so they are not asked twice.
-fn starts_program(criterion: &Criterion) -> bool {
-    match &criterion.method {
-        VerificationMethod::External(_) | VerificationMethod::Plugin(_) => true,
-        VerificationMethod::MultiStage(staged) => staged.stages.iter().all(|stage| starts_program(&stage.criterion)),
-        VerificationMethod::StringMatch | VerificationMethod::Semantic(_) => false,
-    }
-}
-
-/// Returns whether a criterion starts a program of the work tree, so that tests can decide.
-fn starts_any_program(criterion: &Criterion) -> bool {
-    match &criterion.method {
-        VerificationMethod::External(_) | VerificationMethod::Plugin(_) => true,
-        VerificationMethod::MultiStage(staged) => {
-            staged.stages.iter().any(|stage| starts_any_program(&stage.criterion))
-        }
-        VerificationMethod::StringMatch | VerificationMethod::Semantic(_) => false,
     }
 }
 

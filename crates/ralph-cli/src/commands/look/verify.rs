@@ -11,7 +11,8 @@ use ralph_engine::project::Project;
 
 /// Repeats the checks of a completed run on a fresh checkout of the verified commit, and compares the results
 ///
-/// Your work tree is not touched, and judges are not asked again. Commands of a run that was imported with `ralph import`
+/// The commands also run on the commit from which the work started, as in the baseline, so that the proof level can be
+/// compared. Your work tree is not touched, and judges are not asked again. Commands of a run that was imported with `ralph import`
 /// are started only with --approve.
 #[derive(Debug, Args)]
 #[command(
@@ -21,7 +22,7 @@ check, the work was never committed, its commit is gone, verification.setup fail
 pub struct VerifyArgs {
     /// The start or end of a run id [default: the newest run]
     run: Option<String>,
-    /// Prints one object: run, confirmed, discrepancies, commit, tree, checks, not_repeated
+    /// Prints one object: run, confirmed, doubts, commit, tree, checks, baseline, proof, repeated_proof, not_repeated
     #[arg(long)]
     json: bool,
     /// Approves the commands of an imported run

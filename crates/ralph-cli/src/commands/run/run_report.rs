@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::commands::out;
 use crate::commands::run::budget;
+use crate::hints;
 use crate::report::{ColorMode, TextStyle};
 use ralph_app::run::{CompletionRecord, RunDelivery, RunSummary, WorktreeOutcome};
 use ralph_app::tasks::{GeneratedTask, GenerationOutcome};
@@ -73,6 +74,9 @@ pub fn print_summary(summary: &RunSummary) {
         print_usage(row);
         if end.outcome == Outcome::Interrupted {
             out::print_message(&format!("resume    ralph resume {}", short_id(&row.id)));
+        }
+        if summary.has_waiting_claim {
+            out::print_message(&format!("decide    {}", hints::for_waiting_claim(short_id(&row.id))));
         }
     }
     if let Some(path) = &summary.session_log {

@@ -21,6 +21,7 @@ pub fn report_json(report: &LandReport) -> Value {
         "work": accepted,
         "verified": report.is_landed && !checks.is_empty(),
         "proof": report.proof.as_deref().and_then(Proof::level_of_word),
+        "accepted_by": report.accepted_by,
         "checks": checks,
         "tree": match &report.removal {
             WorktreeRemoval::Removed => "removed",
@@ -48,6 +49,9 @@ pub fn report_text(report: &LandReport) -> String {
         if report.evidence.checks.is_empty() {
             let _ = writeln!(text, "unverified: the task has no check that can be repeated");
         }
+    }
+    for decision in &report.accepted_by {
+        let _ = writeln!(text, "accepted {}", decision.describe());
     }
     if let WorktreeRemoval::Kept(reason) = &report.removal {
         let _ = writeln!(text, "its work tree stays: {reason}");

@@ -57,3 +57,43 @@ fn a_result_of_ignored_files_is_found_when_the_receipt_is_verified_again() {
     let again = project.ralph(["verify"]).output().expect(3).stdout;
     assert!(again.contains("`test -e out/ok` was accepted and is rejected now"), "{again}");
 }
+
+/// An agent that claims twice, with other content of a file. The checks never pass at once.
+fn claims_twice(first: &str, then: &str, file: &str) {
+    let checks = [format!("grep -q good {file}"), format!("grep -q evil {file}")];
+    let project = Cheat::new(&[], "").files(&[("f", "open\n"), (".gitignore", "out\n")]).project();
+    let seen = project.outside("seen");
+    let agent = format!(
+        "cat > /dev/null; if [ -e {seen} ]; then {then}; else {first}; fi; touch {seen}\n\
+         echo '<promise>COMPLETE</promise>'",
+        seen = seen.display()
+    );
+    let call = project.run_shell(&agent).args(["--max-iterations", "2"]);
+    let answer = call.args(["--check", &checks[0], "--check", &checks[1]]).output().expect(3);
+    let verdicts = answer.events_named("verdict");
+    assert_eq!(verdicts[0]["checks"][0]["verdict"], "accepted", "{}", verdicts[0]);
+    let reason = verdicts[1]["reason"].as_str().unwrap();
+    assert!(reason.contains(&checks[0]), "{reason}");
+}
+
+// spec: V11
+// finding: N8
+#[test]
+fn a_tracked_file_becomes_ignored_and_changes_between_two_claims() {
+    let unstage = "echo f >> .gitignore; git rm -q --cached f; echo good > f";
+    claims_twice(unstage, "echo evil > f", "f");
+}
+
+// spec: V11
+// finding: N8
+#[test]
+fn an_ignored_file_changes_between_two_claims() {
+    claims_twice("mkdir out; echo good > out/f", "echo evil > out/f", "out/f");
+}
+
+// spec: V11
+// finding: N8
+#[test]
+fn a_file_changes_between_two_claims_where_git_is_told_not_to_look() {
+    claims_twice("echo good > f; git update-index --assume-unchanged f", "echo evil > f", "f");
+}

@@ -34,3 +34,28 @@ fn a_changed_test_that_is_committed_is_refused() {
     Cheat::new(MAKE, &agent_script).is_refused("tests/check.sh was changed");
     Cheat::new(MAKE, &agent_script).args(&["--clean"]).is_refused("tests/check.sh was changed");
 }
+
+// spec: V10, V13
+// finding: N11
+/// Work that is hidden from `git status` is not committed, whatever the index says.
+#[test]
+fn uncommitted_work_is_hidden_from_git_status() {
+    for hide in ["--assume-unchanged", "--skip-worktree"] {
+        let agent_script =
+            format!("git update-index {hide} work; echo done > work; echo x > note; git add note; {COMMIT}");
+        let cheat = Cheat::new(&["test -e work"], &agent_script).args(&["--clean"]);
+        cheat.is_refused("claimed, but not committed: work");
+    }
+}
+
+// spec: V14
+// finding: N11
+#[test]
+fn the_receipt_does_not_take_the_word_of_the_index_for_the_committed_files() {
+    let agent_script = format!("echo x > note; {COMMIT}; git update-index --assume-unchanged work; echo done > work");
+    let cheat = Cheat::new(&["sh verify.sh"], &agent_script);
+    let project = cheat.project();
+    let answer = cheat.run(&project).expect(0);
+    let receipt = answer.events_named("receipt").pop().unwrap()["receipt"].clone();
+    assert_eq!(receipt["repository"]["committed"], false, "{receipt}");
+}

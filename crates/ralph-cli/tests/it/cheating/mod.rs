@@ -10,6 +10,7 @@ mod link;
 mod refs;
 mod sessions;
 mod shadow;
+mod stages;
 mod swap;
 mod task_cheat;
 

@@ -262,3 +262,70 @@ echo '<promise>IMPLEMENTATION_COMPLETE</promise>'
     let reason = of_runs("reason")[1].as_str().unwrap().to_owned();
     assert!(reason.contains("changed protected tests twice"), "{reason}");
 }
+
+// spec: V17
+#[test]
+fn the_end_of_a_blocked_run_says_how_to_decide() {
+    let project = project();
+    let run = project.ralph(["run", "Make it pass", "--agent", "text", "--agent-cmd", &agent(&project)]);
+    let printed = run.args(["--check", "make test", "--max-iterations", "4"]).output().expect(6).stdout;
+    let listed = project.ralph(["runs", "--json"]).output().expect(0).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    let hint = printed.lines().find(|line| line.starts_with("decide ")).unwrap_or_else(|| panic!("{printed}"));
+    let named = hint.split('`').nth(1).and_then(|command| command.strip_prefix("ralph accept ")).unwrap();
+    assert!(id.starts_with(named) || id.ends_with(named), "{hint}");
+    assert!(hint.contains(&format!("`ralph reject {named} --because TEXT`")), "{hint}");
+    assert!(project.ralph(["show"]).output().expect(0).stderr.contains(&format!("ralph accept {named}")));
+    decide(&project, &["accept", named]).output().expect(0);
+    assert!(!project.ralph(["show"]).output().expect(0).stderr.contains("ralph accept"), "nothing waits any more");
+}
+
+// spec: V17
+#[test]
+fn a_run_that_asks_does_not_offer_a_decision() {
+    let project = Project::new();
+    project.commit();
+    project.shell("cat > /dev/null; echo '<blocked>which key?</blocked>'");
+    let printed =
+        project.ralph(["run", "Do it", "--agent", "text", "--agent-cmd", &agent(&project)]).output().expect(6);
+    assert!(!printed.stdout.contains("ralph accept"), "{}", printed.stdout);
+    assert!(!project.ralph(["show"]).output().expect(0).stderr.contains("ralph accept"));
+}
+
+// spec: V17
+#[test]
+fn a_blocked_task_says_how_to_decide_and_its_landing_who_did() {
+    let project = project();
+    import_task(&project);
+    let agent = agent(&project);
+    let work_as_text = project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--until-idle"]);
+    let printed = work_as_text.output().expect(3).stdout;
+    let hint = "T-1  decide: `ralph accept T-1` or `ralph reject T-1 --because TEXT`";
+    assert!(printed.contains(hint), "{printed}");
+    let shown = project.ralph(["task", "show", "T-1"]).output().expect(0).stderr;
+    assert!(shown.contains("decide: `ralph accept T-1`"), "{shown}");
+    decide(&project, &["accept", "T-1", "--because", "the target was wrong"]).output().expect(0);
+    work(&project).output().expect(0);
+    let landed = project.ralph(["land", "T-1", "--json"]).output().expect(0).json();
+    let by = &landed["accepted_by"][0];
+    assert_eq!((&by["user"], &by["because"]), (&"anna".into(), &"the target was wrong".into()), "{landed}");
+    let again = project.ralph(["land", "T-1"]).output().expect(0).stdout;
+    assert!(again.contains("accepted by anna: the target was wrong"), "{again}");
+}
+
+// spec: V17
+#[test]
+fn an_acceptance_that_a_crash_interrupted_is_finished_by_the_next_one() {
+    let project = project();
+    blocked_task(&project);
+    let killed = decide(&project, &["accept", "T-1"]).env("RALPH_FAIL", "decision.recorded:1").output();
+    assert_ne!(killed.status.code(), Some(0));
+    let shown = task(&project);
+    assert_eq!((&shown["status"], &shown["runs"][0]["status"]), (&"blocked".into(), &"completed".into()));
+    let printed = project.ralph(["accept", "T-1"]).env("USER", "bert").output().expect(0).stdout;
+    assert!(printed.contains("anna accepted coder of T-1; the next stage is reviewer"), "{printed}");
+    assert_eq!(task(&project)["status"], "reviewing");
+    work(&project).output().expect(0);
+    assert_eq!(task(&project)["status"], "done");
+    project.ralph(["land", "T-1"]).output().expect(0);
+}

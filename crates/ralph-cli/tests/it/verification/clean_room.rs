@@ -49,8 +49,9 @@ fn committed_work_is_checked_in_a_checkout_that_is_removed_afterwards() {
 
 // spec: V10, V9
 // fault: 76
+// finding: N11
 #[test]
-fn a_weakened_test_that_is_only_in_the_commit_is_restored() {
+fn a_weakened_test_that_is_only_in_the_commit_is_rejected() {
     let project = project();
     fs::create_dir(project.root().join("tests")).unwrap();
     project.write("tests/a.sh", "grep -q done work\n");
@@ -62,6 +63,19 @@ fn a_weakened_test_that_is_only_in_the_commit_is_restored() {
     );
     let check = "test ! -e tests/0.sh && sh tests/a.sh";
     let call = clean(&project, &weaken).args(["--check", check, "--guard", "tests"]);
+    rejected(call, "claimed, but not committed: tests/0.sh, tests/a.sh");
+}
+
+// spec: V10, V9
+#[test]
+fn a_guarded_file_that_the_user_has_not_committed_is_restored_in_the_checkout() {
+    let project = project();
+    fs::create_dir(project.root().join("tests")).unwrap();
+    project.write("tests/a.sh", "exit 0\n");
+    project.commit();
+    project.write("tests/a.sh", "grep -q done work\n");
+    let agent = "echo x > note; git add note; git -c user.name=A -c user.email=a@example.invalid commit -qm note";
+    let call = clean(&project, agent).args(["--check", "sh tests/a.sh", "--guard", "tests"]);
     rejected(call, "Command exited with 1");
 }
 

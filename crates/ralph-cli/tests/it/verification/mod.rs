@@ -11,6 +11,7 @@ mod plugins;
 mod proof_levels;
 mod protected_tests;
 mod receipts;
+mod repeated_baseline;
 mod require_criteria;
 mod seal_surroundings;
 pub mod task_seal;

@@ -1,6 +1,7 @@
 //! `ralph task show`.
 use clap::Args;
 use ralph_app::config::Settings;
+use ralph_app::control::waits_for_decision;
 use ralph_app::task_files::find_task;
 use ralph_app::tasks::load_task_view;
 use ralph_engine::project::Project;
@@ -8,6 +9,7 @@ use ralph_engine::project::Project;
 use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
+use crate::hints;
 
 /// Shows a task: the criteria of each role, and the result of every claim
 #[derive(Debug, Args)]
@@ -28,6 +30,9 @@ pub fn run(args: &TaskShowArgs) -> Result<u8, CommandError> {
             out::print_line(&view.to_json().to_string());
         } else {
             out::print_wrapped(&view.to_text());
+            if view.is_blocked() && waits_for_decision(&project, &args.id).await? {
+                out::print_note(&format!("decide: {}", hints::for_waiting_claim(&args.id)));
+            }
         }
         Ok(0)
     })

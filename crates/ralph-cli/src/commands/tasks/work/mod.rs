@@ -33,8 +33,9 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
         max_cost_micros: args.limits.max_cost().map(DollarAmount::as_micros),
     };
     let reporter = Arc::new(WorkReporter::new(&args.output));
-    let prepared = prepare_work(work_request(args, settings.clone(), project, Arc::clone(&reporter)), scope)?;
-    with_keeper(|keeper| run_worker(prepared, keeper, reporter, settings))
+    let request = work_request(args, settings.clone(), project.clone(), Arc::clone(&reporter));
+    let prepared = prepare_work(request, scope)?;
+    with_keeper(|keeper| run_worker(prepared, keeper, WorkOutput { reporter, settings, project }))
 }
 
 fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Arc<WorkReporter>) -> WorkRequest {
@@ -52,13 +53,16 @@ fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter:
     }
 }
 
-/// Runs the worker, and prints the introduction and the summary.
-async fn run_worker(
-    prepared: PreparedWork,
-    keeper: Keeper,
+/// What the introduction and the summary are printed with.
+struct WorkOutput {
     reporter: Arc<WorkReporter>,
     settings: Settings,
-) -> Result<u8, CommandError> {
+    project: Project,
+}
+
+/// Runs the worker, and prints the introduction and the summary.
+async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) -> Result<u8, CommandError> {
+    let WorkOutput { reporter, settings, project } = output;
     let started = prepared.start(keeper).await?;
     reporter.print_introduction(started.assignment(), &settings);
     let finished = started.run().await?;
@@ -69,6 +73,9 @@ async fn run_worker(
     }
     if settings.pipeline.land.value == LandingMode::Manual {
         reporter.print_landing_hint(summary);
+    }
+    if reporter.is_shown() {
+        reporter.print_waiting_claims(summary, &project).await?;
     }
     let code = work_exit_code(summary);
     finished.close().await;

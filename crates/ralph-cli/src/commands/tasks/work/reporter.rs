@@ -15,6 +15,7 @@ use crate::commands::tasks::land_report::report_text;
 use crate::hints;
 use crate::report::{ColorMode, JsonReport, PlainReport, ReportDetail, TextStyle, ThreadedReporter};
 use ralph_app::config::Settings;
+use ralph_app::control::waits_for_decision;
 use ralph_app::error::{AppError, AppResult};
 use ralph_app::landing::LandResult;
 use ralph_app::plan::{WorkCostLimit, work_cost_limit};
@@ -22,6 +23,7 @@ use ralph_app::view::pluralize;
 use ralph_app::work::{
     StopCondition, TaskEnd, TaskEvent, WaitReason, WaitingTask, WorkAssignment, WorkObserver, WorkSummary,
 };
+use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
 use ralph_store::BUSY_MESSAGE;
 
@@ -122,6 +124,17 @@ impl WorkReporter {
     /// Prints what the waiting tasks wait for.
     pub(super) fn print_waiting_tasks(&self, waiting: &[WaitingTask]) {
         waiting.iter().for_each(|task| out::print_message(&describe_waiting_task(task)));
+    }
+
+    /// Prints how to decide on the claims of the blocked tasks.
+    pub(super) async fn print_waiting_claims(&self, summary: &WorkSummary, project: &Project) -> AppResult<()> {
+        let is_blocked = |end: &TaskEnd| matches!(end, TaskEnd::Finished { status: TaskStatus::Blocked, .. });
+        for (task, _) in summary.task_ends.iter().filter(|(_, end)| is_blocked(end)) {
+            if waits_for_decision(project, task).await? {
+                out::print_message(&format!("{task}  decide: {}", hints::for_waiting_claim(task)));
+            }
+        }
+        Ok(())
     }
 
     /// Prints how to merge the finished tasks.

@@ -23,6 +23,7 @@ pub enum FailPoint {
     EditLocked,
     WorktreeLockChecked,
     SetupContinued,
+    LoopFileWritten,
 }
 
 impl FailPoint {
@@ -50,6 +51,7 @@ impl FailPoint {
             Self::EditLocked => "edit.held",
             Self::WorktreeLockChecked => "hold.looked",
             Self::SetupContinued => "setup.goes.on",
+            Self::LoopFileWritten => "loop.file.written",
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn run(args: &LoopStartArgs) -> Result<u8, CommandError> {
         std::env::current_dir().map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
     let deadline = hook_deadline(Instant::now(), Duration::from_secs(HOOK_TIMEOUT_SECONDS));
     let origin = LoopOrigin { folder: &folder, transcript: None, deadline, caller };
-    let started = start_loop(args, origin)?;
+    let started = start_loop(args, &origin)?;
     if args.json {
         out::print_line(&started_json(&started).to_string());
     } else {
@@ -50,8 +50,8 @@ pub struct LoopOrigin<'a> {
 }
 
 /// Starts a loop.
-pub fn start_loop(args: &LoopStartArgs, origin: LoopOrigin<'_>) -> Result<StartedLoop, CommandError> {
-    let LoopOrigin { folder, transcript, deadline, caller } = origin;
+pub fn start_loop(args: &LoopStartArgs, origin: &LoopOrigin<'_>) -> Result<StartedLoop, CommandError> {
+    let LoopOrigin { folder, transcript, deadline, caller } = *origin;
     let session = args.session.require_session_key()?;
     let criteria = args.parse_criteria()?;
     let project = find_loop_project(folder, &criteria)?;

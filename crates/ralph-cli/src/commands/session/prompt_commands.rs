@@ -30,7 +30,7 @@ fn answer_start(arguments: &str, call: &PromptCall<'_>) -> Result<HookReply, Com
     let here = std::env::current_dir();
     let folder = folder.map(Path::to_path_buf).or(here.ok()).unwrap_or_default();
     let origin = LoopOrigin { folder: &folder, transcript, deadline, caller: LoopCaller::SessionProgram };
-    let started = loop_start::start_loop(&args, origin)?;
+    let started = loop_start::start_loop(&args, &origin)?;
     Ok(HookReply::AddContext { context: started.loop_file.loop_state.first_prompt(), notices: started.notices })
 }
 

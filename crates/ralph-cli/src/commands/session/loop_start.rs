@@ -10,16 +10,19 @@ use crate::commands::args::promise_text::parse_promise;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
 use crate::error::CommandError;
+use ralph_agents::install::MAX_HOOK_TIMEOUT_SECONDS;
 use ralph_app::session::{self, LoopCaller, StartLoopRequest, StartedLoop, find_loop_project};
-use ralph_engine::session_driver::{HOOK_TIMEOUT_SECONDS, hook_deadline};
+use ralph_engine::session_driver::hook_deadline;
 
 pub fn run(args: &LoopStartArgs) -> Result<u8, CommandError> {
+    let started_at = Instant::now();
     let caller = args.session.caller();
     let stdin_args = args.read_stdin_arguments()?;
     let args = stdin_args.as_ref().unwrap_or(args);
     let folder =
         std::env::current_dir().map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))?;
-    let deadline = hook_deadline(Instant::now(), Duration::from_secs(HOOK_TIMEOUT_SECONDS));
+    let seconds = args.seconds.min(MAX_HOOK_TIMEOUT_SECONDS);
+    let deadline = hook_deadline(started_at, Duration::from_secs(seconds));
     let origin = LoopOrigin { folder: &folder, transcript: None, deadline, caller };
     let started = start_loop(args, &origin)?;
     if args.json {

@@ -72,6 +72,14 @@ fn a_check_that_does_not_finish_before_the_hook_must_answer_has_no_baseline_and_
 
 // spec: V16, H6
 #[test]
+fn a_plugin_that_waits_only_for_a_short_time_gets_its_loop_without_a_baseline() {
+    let project = Project::new();
+    let started = start(&project, "s", &["--seconds", "1", "--check", "sleep 1000"]).output().expect(0).stdout;
+    assert!(started.contains("No baseline was taken for `sleep 1000`"), "{started}");
+}
+
+// spec: V16, H6
+#[test]
 fn a_check_that_cannot_run_before_the_work_does_not_prevent_the_loop() {
     let project = Project::new();
     let started = start(&project, "s", &["--check", "no-such-program-anywhere"]).output().expect(0).stdout;

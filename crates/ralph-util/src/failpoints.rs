@@ -24,6 +24,7 @@ pub enum FailPoint {
     EditLocked,
     WorktreeLockChecked,
     SetupContinued,
+    LoopFileWritten,
 }
 
 impl FailPoint {
@@ -52,6 +53,7 @@ impl FailPoint {
             Self::EditLocked => "edit.held",
             Self::WorktreeLockChecked => "hold.looked",
             Self::SetupContinued => "setup.goes.on",
+            Self::LoopFileWritten => "loop.file.written",
         }
     }
 }

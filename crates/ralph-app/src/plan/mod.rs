@@ -42,9 +42,7 @@ pub struct PlanRequest<'a> {
 /// Returns the plan of an ad-hoc run.
 pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResult<RunPlan> {
     let PlanRequest { settings, extra_agent_args, visibility, promise, prompt, checks, max_iterations } = request;
-    // Guarded files are compared even without a check.
-    let is_claim_alone = checks.is_empty() && settings.verification.guard.value.is_empty();
-    let proof = if is_claim_alone { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
+    let proof = ClaimVerification::for_run(&checks, &settings.verification.guard.value);
     let judge = choose_judge(settings, &project, &checks)?;
     let agent = choose_agent(settings, &project, extra_agent_args)?;
     let fallback = choose_fallbacks(settings, &project)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ralph_core::session_loop::{PromptCommand, SessionNotice, parse_prompt_command};
 use ralph_engine::session_driver::{
     HookCall, HookError, HookEvent, HookLog, HookPayload, HookProtocol, HookReply, LoopStore, SessionKey,
-    find_loop_folder,
+    find_loop_folder, hook_deadline,
 };
 
 use super::find_loop_store;
@@ -21,6 +21,18 @@ pub struct HookRequest {
     pub started: Instant,
     /// How long the program waits for the answer.
     pub time_limit: Duration,
+}
+
+/// A prompt of the user that contains a slash command.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptCall<'a> {
+    pub session: &'a SessionKey,
+    /// The folder of the session, if the program reports it.
+    pub folder: Option<&'a Path>,
+    /// The transcript of the session, if the program reports it.
+    pub transcript: Option<&'a Path>,
+    /// When checks must be finished, because the program waits for the answer.
+    pub deadline: Instant,
 }
 
 /// The reply to the program.
@@ -43,11 +55,10 @@ impl HookAnswer {
     }
 }
 
-/// Answers an event. A slash command in a prompt is answered by `answer_command`, which gets the command, the session and
-/// its folder.
+/// Answers an event. A slash command in a prompt is answered by `answer_command`.
 pub fn answer_hook_event(
     request: HookRequest,
-    answer_command: impl FnOnce(PromptCommand<'_>, &SessionKey, Option<&Path>) -> HookReply,
+    answer_command: impl FnOnce(PromptCommand<'_>, &PromptCall<'_>) -> HookReply,
 ) -> AppResult<HookAnswer> {
     let HookRequest { host, payload, started, time_limit } = request;
     let Some(session) = payload.non_empty_session_id().map(str::to_owned) else {
@@ -57,11 +68,14 @@ pub fn answer_hook_event(
             ..HookAnswer::allow()
         });
     };
-    let folder = payload.cwd.clone();
+    let (folder, transcript) = (payload.cwd.clone(), payload.transcript_path.clone());
     let incoming = host.parse_event(payload);
     if let HookEvent::Prompt { text } = &incoming {
         let key = SessionKey::new(Some(host.name()), &session);
-        let reply = parse_prompt_command(text).map(|command| answer_command(command, &key, folder.as_deref()));
+        let (folder, transcript) = (folder.as_deref(), transcript.as_deref());
+        let deadline = hook_deadline(started, time_limit);
+        let call = PromptCall { session: &key, folder, transcript, deadline };
+        let reply = parse_prompt_command(text).map(|command| answer_command(command, &call));
         return Ok(reply.map_or_else(HookAnswer::allow, HookAnswer::from_reply));
     }
     let loop_store = find_loop_store()?;

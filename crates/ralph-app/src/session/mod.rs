@@ -6,7 +6,9 @@ mod list_loops;
 mod loop_caller;
 mod start_loop;
 
-pub use answer_hook::{HookAnswer, HookRequest, allow_stop_after_error, answer_hook_event, append_hook_log};
+pub use answer_hook::{
+    HookAnswer, HookRequest, PromptCall, allow_stop_after_error, answer_hook_event, append_hook_log,
+};
 pub use cancel_loop::{CancelledLoop, cancel_session_loop};
 pub use list_loops::{SessionLoopList, find_session_loop, list_active_loops};
 pub use loop_caller::LoopCaller;

@@ -1,15 +1,19 @@
 //! Starts a loop in a session.
 use std::path::Path;
+use std::time::Instant;
 
 use ralph_core::claim::Promise;
-use ralph_core::criterion::Criterion;
-use ralph_core::policy::{ClaimVerification, Policy};
+use ralph_core::criterion::{Criterion, external_checks};
+use ralph_core::policy::{BaselineMode, ClaimVerification, Policy};
 use ralph_core::session_loop::{SessionLoopPlan, SessionNotice, StartedSessionLoop, start_session_loop};
 use ralph_engine::project::Project;
 use ralph_engine::session_driver::{
-    LoopFile, LoopRecord, LoopRecordError, LoopStore, SessionKey, create_record_folder, current_moment, expire_orphans,
-    host_display_name, record_new_loop, seal_loop_files, worktree_state,
+    LoopBaseline, LoopFile, LoopRecord, LoopRecordError, LoopStore, LoopTerms, PreparedLoop, SessionKey,
+    TranscriptPosition, create_record_folder, create_record_store, current_moment, expire_orphans, host_display_name,
+    logs_folder, new_loop_id, record_new_loop, worktree_state,
 };
+use ralph_process::Keeper;
+use ralph_util::failpoints::{self, FailPoint};
 
 use super::cancel_loop::cancel_loop_in;
 use super::{LoopCaller, open_loop_store};
@@ -37,6 +41,10 @@ pub struct StartLoopRequest<'a> {
     /// The name of the loop on screens.
     pub description: Option<String>,
     pub caller: LoopCaller,
+    /// The transcript of the session, if it is known. What it contains now belongs to earlier turns.
+    pub transcript: Option<&'a Path>,
+    /// When the checks that run before the work must be finished.
+    pub deadline: Instant,
 }
 
 /// A loop that was started, and the notices for the user.
@@ -81,16 +89,27 @@ pub fn start_loop(request: StartLoopRequest<'_>, person: &dyn Interaction) -> Ap
 }
 
 fn build_loop_file(request: StartLoopRequest<'_>, loop_store: &LoopStore) -> AppResult<LoopFile> {
-    let StartLoopRequest { session, folder, project, settings, task, promise, criteria, description, .. } = request;
+    let StartLoopRequest { session, folder, project, settings, task, promise, criteria, .. } = request;
+    // The checks may take long, but the loop starts when the person asks for it.
+    let moment = current_moment();
+    let transcript_position = request.transcript.and_then(TranscriptPosition::at_end_of);
     if let Some(project) = &project {
         adopt_old_state(project, StateEvidence::Required)?;
     }
     let root = project.map_or_else(|| folder.to_path_buf(), |project| project.root);
     ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
-    let sealing = (!criteria.is_empty()).then(|| seal_loop_files(&root, &acceptance, &criteria));
-    let proof = if criteria.is_empty() { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
+    let proof = ClaimVerification::for_run(&criteria, &acceptance.guard);
     let policy = settings.run_policy(settings.session.max_iterations.value, proof);
+    let state_folder = create_record_folder(loop_store, &root).map_err(|error| record_error(&error))?;
+    let id = new_loop_id();
+    let terms = LoopTerms { root: &root, acceptance: &acceptance, criteria: &criteria };
+    let start =
+        BaselineStart { mode: policy.baseline, id: &id, state_folder: &state_folder, deadline: request.deadline };
+    let PreparedLoop { sealing, baseline } = match proof {
+        ClaimVerification::Checks => prepare_loop(&terms, &start),
+        ClaimVerification::ClaimAlone => PreparedLoop::default(),
+    };
     let plan = SessionLoopPlan {
         agent: host_display_name(session.host.as_deref()).to_owned(),
         prompt: task,
@@ -98,16 +117,53 @@ fn build_loop_file(request: StartLoopRequest<'_>, loop_store: &LoopStore) -> App
         criteria,
         policy: Policy { stall_after: settings.classic_stall_limit(), ..policy },
         sealing,
+        baseline,
     };
-    let StartedSessionLoop { state, facts } = start_session_loop(plan, &current_moment());
+    let StartedSessionLoop { state, facts } = start_session_loop(plan, &moment);
     if let Some(ended) = state.machine.run_end() {
+        remove_baseline_logs(&state_folder, &id);
         return Err(AppError::preflight(&ended.reason));
     }
     let delay_ms = u64::try_from(settings.session.continuation_delay.value.as_millis()).unwrap_or(u64::MAX);
-    let folder = create_record_folder(loop_store, &root).map_err(|error| record_error(&error))?;
-    let record = LoopRecord::new(folder, state.started, facts);
-    let entry = LoopFile { description, acceptance, delay_ms, record, ..LoopFile::new(&session, root, state) };
+    let record = LoopRecord::new(state_folder, state.started, facts);
+    let description = request.description;
+    let entry = LoopFile {
+        id,
+        description,
+        acceptance,
+        delay_ms,
+        record,
+        transcript_position,
+        ..LoopFile::new(&session, root, state)
+    };
     Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
+}
+
+/// The baseline of a loop that is about to start.
+struct BaselineStart<'a> {
+    mode: BaselineMode,
+    /// The id of the loop.
+    id: &'a str,
+    state_folder: &'a Path,
+    deadline: Instant,
+}
+
+/// Runs the checks before the work, if the settings ask for it, and seals the files. If the checks cannot run, the loop has
+/// no baseline.
+fn prepare_loop(terms: &LoopTerms<'_>, start: &BaselineStart<'_>) -> PreparedLoop {
+    let is_wanted = start.mode == BaselineMode::Run && !external_checks(terms.criteria).is_empty();
+    match is_wanted.then(Keeper::start).and_then(Result::ok) {
+        None => PreparedLoop { sealing: Some(terms.seal_files()), baseline: Vec::new() },
+        Some(keeper) => {
+            let log_folder = logs_folder(start.state_folder, start.id);
+            terms.prepare(LoopBaseline { keeper, id: start.id.to_owned(), log_folder, deadline: start.deadline })
+        }
+    }
+}
+
+/// Removes the output of the checks of a loop that does not exist. Errors are ignored: `gc` removes it later.
+fn remove_baseline_logs(state_folder: &Path, id: &str) {
+    let _ = std::fs::remove_dir_all(logs_folder(state_folder, id));
 }
 
 fn record_error(error: &LoopRecordError) -> AppError {
@@ -138,14 +194,23 @@ fn store_loop(
     if caller == LoopCaller::Command {
         entry.pending_notices.extend(replaced.clone());
     }
+    let (state_folder, id) = (entry.record.state_folder.clone(), entry.id.clone());
+    if let Some(folder) = &state_folder {
+        create_record_store(folder).map_err(|error| record_error(&error))?;
+    }
     let entry = loop_store.update_loop(key, |there| match there {
         Some(there) if there.loop_state.is_duplicated_by(&entry.loop_state) => (None, there),
         Some(_) | None => (Some(entry.clone()), entry),
     })?;
+    if let Some(folder) = state_folder.filter(|_| entry.id != id) {
+        remove_baseline_logs(&folder, &id);
+    }
+    failpoints::reach_fail_point(FailPoint::LoopFileWritten);
     record_new_loop(&entry).map_err(|error| record_error(&error))?;
     let state = &entry.loop_state;
-    let started =
-        SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str()).with_checks(&state.criteria);
+    let started = SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str())
+        .with_checks(&state.criteria)
+        .with_missing_baseline(&state.checks_without_baseline());
     let notices = replaced.into_iter().chain([started]).collect();
     Ok(StartedLoop { loop_file: entry, notices })
 }

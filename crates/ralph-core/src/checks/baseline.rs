@@ -2,6 +2,7 @@
 //! cannot be evaluated would waste the money spent on the agent.
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,18 @@ impl BaselineCheck {
             BaselineStatus::CannotRun => format!("`{check}` cannot be evaluated: {}", self.evidence.reason),
         }
     }
+}
+
+/// Returns the trials of checks that were evaluated, or that run a file which the agent may create. The others say nothing
+/// about the work.
+#[must_use]
+pub fn evaluated_trials(trials: Vec<BaselineTrial>) -> Vec<BaselineTrial> {
+    let is_evaluated = |trial: &BaselineTrial| match (trial.evidence.verdict, trial.lack) {
+        (Verdict::CouldNotEvaluate, BaselineProblem::NotFixableByAgent) => false,
+        (Verdict::CouldNotEvaluate, BaselineProblem::MissingFromWorkTree)
+        | (Verdict::Accepted | Verdict::Rejected, _) => true,
+    };
+    trials.into_iter().filter(is_evaluated).collect()
 }
 
 /// Returns why the run must not start: a required check cannot be evaluated.

@@ -89,7 +89,9 @@ impl BaselineResult {
         self.required && self.standing == BaselineStatus::Fails && !self.missing
     }
 
-    fn display_name(&self) -> String {
+    /// Returns the name of the check, or its command.
+    #[must_use]
+    pub fn display_name(&self) -> String {
         criterion_label(self.name.as_deref(), &self.command)
     }
 }

@@ -8,6 +8,8 @@ mod prompt_command;
 mod state;
 
 #[cfg(test)]
+mod baseline_tests;
+#[cfg(test)]
 mod continuation_cap_tests;
 #[cfg(test)]
 mod tests;

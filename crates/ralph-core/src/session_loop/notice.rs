@@ -50,6 +50,20 @@ impl SessionNotice {
         Self { message: format!("{}, checked by {}", self.message, names.join(" and ")), ..self }
     }
 
+    /// Adds the checks that could not be evaluated before the work.
+    #[must_use]
+    pub fn with_missing_baseline(self, checks: &[String]) -> Self {
+        let names: Vec<String> = checks.iter().map(|check| format!("`{check}`")).collect();
+        if names.is_empty() {
+            return self;
+        }
+        let missing = format!(
+            "No baseline was taken for {}, so that a pass is at most checked: it could not be evaluated before the work",
+            names.join(" and ")
+        );
+        Self { message: format!("{}. {missing}", self.message), variant: NoticeVariant::Warning, ..self }
+    }
+
     /// A loop was started in a session that already had one.
     #[must_use]
     pub fn loop_replaced(iteration: u32, max_iterations: u32) -> Self {

@@ -1,12 +1,13 @@
 //! The stored state of a session loop.
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use super::handle_event::{DecisionMoment, split_effects};
+use crate::baseline::{BaselineTrial, evaluated_trials};
 use crate::claim::ClaimRules;
-use crate::criterion::Criterion;
+use crate::criterion::{Criterion, criterion_label, external_checks};
 use crate::event::{Event, EventKind, LifecycleEvent, PlanAvailability, RunOpening, UnixMillis, WorkEvent};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, LoopState};
@@ -27,7 +28,7 @@ pub struct SessionLoop {
     pub prompt: String,
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
-    /// The files that must not change. `None` for a loop without checks.
+    /// The files that must not change. `None` for a loop whose claims are not verified.
     pub seal: Option<Seal>,
     pub machine: LoopState,
     /// Until then, the session may recover from an error by itself.
@@ -59,8 +60,10 @@ pub struct SessionLoopPlan {
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
     pub policy: Policy,
-    /// The result of sealing. `None` for a loop without checks.
+    /// The result of sealing. `None` for a loop whose claims are not verified.
     pub sealing: Option<SealingResult>,
+    /// The results of the checks before the work.
+    pub baseline: Vec<BaselineTrial>,
 }
 
 /// A loop that was started, and the first facts of its journal.
@@ -70,14 +73,13 @@ pub struct StartedSessionLoop {
     pub facts: Vec<Fact>,
 }
 
-/// Starts a loop. If it has checks but could not be sealed, it ends at once with the reason.
+/// Starts a loop. If its claims are verified but it could not be sealed, it ends at once with the reason. A check that could
+/// not be evaluated before the work does not prevent the start: it has no baseline then.
 #[must_use]
 pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> StartedSessionLoop {
-    let SessionLoopPlan { agent, prompt, rules, criteria, policy, sealing } = plan;
-    let proof = if criteria.is_empty() { ClaimVerification::ClaimAlone } else { ClaimVerification::Checks };
+    let SessionLoopPlan { agent, prompt, rules, criteria, policy, sealing, baseline } = plan;
     let contradictions = ContradictionRule::for_criteria(&criteria);
-    let policy =
-        Policy { proof, contradictions, baseline: BaselineMode::Skip, context: ContextMode::Continue, ..policy };
+    let policy = Policy { contradictions, context: ContextMode::Continue, ..policy };
     let opening = build_opening(agent, &rules, &criteria);
     let started = LifecycleEvent::Started { opening, orders: Vec::new() };
     let (mut machine, effects) = step(LoopState::new(policy), build_event(moment, EventKind::Lifecycle(started)));
@@ -88,7 +90,8 @@ pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> Sta
         if let SealingResult::Done { seal: done } = &sealing {
             seal = Some((**done).clone());
         }
-        let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline: Vec::new() });
+        let baseline = evaluated_trials(baseline);
+        let prepared = EventKind::Work(WorkEvent::Prepared { sealing, baseline });
         let (prepared, effects) = step(machine, build_event(moment, prepared));
         machine = prepared;
         facts.extend(split_effects(effects).facts);
@@ -138,12 +141,32 @@ impl SessionLoop {
         self.machine.can_resume()
     }
 
+    /// Returns whether its claims are verified.
+    #[must_use]
+    pub fn has_verification(&self) -> bool {
+        self.machine.policy.proof == ClaimVerification::Checks
+    }
+
+    /// Returns the checks that should have run before the work but could not be evaluated. They cannot prove the work.
+    #[must_use]
+    pub fn checks_without_baseline(&self) -> Vec<String> {
+        match self.machine.policy.baseline {
+            BaselineMode::Skip => Vec::new(),
+            BaselineMode::Run => external_checks(&self.criteria)
+                .into_iter()
+                .map(|found| criterion_label(found.name, &found.check.command.to_string()))
+                .filter(|check| !self.machine.baseline.iter().any(|result| result.display_name() == *check))
+                .collect(),
+        }
+    }
+
     /// Returns whether another loop is a duplicate of this one. If two ralph hooks are installed, both receive the same
     /// prompt.
     #[must_use]
     pub fn is_duplicated_by(&self, other: &Self) -> bool {
         let is_untouched = self.is_active() && self.last_stop.is_none() && self.last_iteration.is_none();
-        let request = |of: &Self| (of.prompt.clone(), of.rules.clone(), of.criteria.clone(), of.seal.clone());
+        let sealed = |of: &Self| of.seal.as_ref().map(|seal| seal.digest.clone());
+        let request = |of: &Self| (of.prompt.clone(), of.rules.clone(), of.criteria.clone(), sealed(of));
         is_untouched
             && other.started.elapsed_since(self.started) <= DUPLICATE_START_WINDOW_MS
             && request(self) == request(other)

@@ -12,7 +12,7 @@ use crate::criterion::{Criterion, ExternalCheck};
 use crate::event::UnixMillis;
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::outcome::Outcome;
-use crate::policy::Policy;
+use crate::policy::{ClaimVerification, Policy};
 use crate::seal::{Seal, SealingResult};
 
 pub(super) fn moment_at(at: i64) -> DecisionMoment {
@@ -20,7 +20,13 @@ pub(super) fn moment_at(at: i64) -> DecisionMoment {
 }
 
 pub(super) fn start_state(plan: SessionLoopPlan, moment: &DecisionMoment) -> SessionLoop {
-    start_session_loop(plan, moment).state
+    start_session_loop(with_proof(plan), moment).state
+}
+
+/// Returns the plan with the verification that its criteria need.
+pub(super) fn with_proof(plan: SessionLoopPlan) -> SessionLoopPlan {
+    let proof = ClaimVerification::for_run(&plan.criteria, &[]);
+    SessionLoopPlan { policy: Policy { proof, ..plan.policy }, ..plan }
 }
 
 pub(super) fn loop_plan(max: u32) -> SessionLoopPlan {
@@ -31,6 +37,7 @@ pub(super) fn loop_plan(max: u32) -> SessionLoopPlan {
         criteria: Vec::new(),
         policy: Policy::new(max),
         sealing: None,
+        baseline: Vec::new(),
     }
 }
 
@@ -420,7 +427,7 @@ fn the_checks_of_a_session_loop_decide_about_proof_and_contradictions() {
     use crate::policy::{BaselineMode, ClaimVerification, ContextMode, ContradictionRule};
     let rules = |state: &SessionLoop| {
         let policy = &state.machine.policy;
-        assert_eq!((policy.baseline, policy.context), (BaselineMode::Skip, ContextMode::Continue));
+        assert_eq!((policy.baseline, policy.context), (BaselineMode::Run, ContextMode::Continue));
         (policy.proof, policy.contradictions)
     };
     assert_eq!(rules(&started_loop(5)), (ClaimVerification::ClaimAlone, ContradictionRule::Reject));
@@ -455,7 +462,7 @@ fn a_notice_in_one_line_is_title_and_message() {
 #[test]
 fn the_journal_of_a_loop_starts_with_its_start_its_seal_and_its_first_iteration() {
     let names = |plan: SessionLoopPlan| -> Vec<&'static str> {
-        start_session_loop(plan, &moment_at(0)).facts.iter().map(crate::fact::Fact::name).collect()
+        start_session_loop(with_proof(plan), &moment_at(0)).facts.iter().map(crate::fact::Fact::name).collect()
     };
     assert_eq!(names(loop_plan(3)), ["run.started", "iteration.started", "attempt.started"]);
     let criteria = vec![command_criterion("make test")];

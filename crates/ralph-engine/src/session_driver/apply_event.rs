@@ -6,6 +6,7 @@ use super::loop_recorder::{LoopRecordError, LoopRecorder, adopt_loop, outside_ru
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey};
 use super::session_clock::current_moment;
 use ralph_store::OpenMode;
+use ralph_util::failpoints::{self, FailPoint};
 
 /// The loop after an event, and the decision of the core.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ pub fn apply_event(
             let decision = decide_event(&mut entry, event);
             (Some(entry.clone()), AppliedEvent { loop_file: Some(entry), decision, record_error: None })
         })?;
+        failpoints::reach_fail_point(FailPoint::LoopFileWritten);
         if let Some(entry) = &applied.loop_file {
             applied.record_error = record_facts(entry, recorder).err();
         }
@@ -109,6 +111,7 @@ mod tests {
             criteria: Vec::new(),
             policy: Policy { budget, ..Policy::new(10) },
             sealing: None,
+            baseline: Vec::new(),
         };
         let at = UnixMillis(current_moment().at.0 - (hours_ago * HOUR_MS).cast_signed());
         let state = start_session_loop(plan, &DecisionMoment { at, ..current_moment() }).state;

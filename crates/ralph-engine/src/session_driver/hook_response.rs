@@ -10,6 +10,7 @@ use ralph_core::session_loop::{
 use super::apply_event::apply_event;
 use super::loop_checks::{CheckProgress, LoopCheckRun};
 use super::loop_file::LoopFile;
+use super::loop_preparation::hook_deadline;
 use super::loop_recorder::LoopRecordError;
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey, sleep_blocking};
 use super::session_clock::format_timestamp;
@@ -21,9 +22,6 @@ use crate::git;
 use ralph_agents::hooks::{HookEvent, HookProtocol, HookReply, MessageSource, TurnStop};
 use ralph_process::{Keeper, ProcessError};
 use ralph_util::digest::sha256_hex;
-
-/// Time that is reserved for the reply after the checks.
-const HOOK_TIME_MARGIN: Duration = Duration::from_secs(15);
 
 /// How often a waiting hook checks whether the loop was ended.
 const LOOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -94,7 +92,7 @@ impl HookCall<'_> {
             return Ok(HookResponse::allow_stop());
         }
         // The keeper must be forked before the lock is taken, or it would hold the lock too.
-        let keeper = if entry.loop_state.criteria.is_empty() { None } else { Some(Keeper::start()?) };
+        let keeper = if entry.loop_state.has_verification() { Some(Keeper::start()?) } else { None };
         let Some(_lock) = self.store.try_lock_stop(&key)? else {
             let log_messages = vec!["another hook is deciding about this stop".to_owned()];
             let notice = SessionNotice::already_answered(
@@ -188,7 +186,7 @@ impl HookCall<'_> {
 
     /// Returns the time at which the checks must be finished.
     fn deadline(&self) -> Instant {
-        self.started + self.time_limit.saturating_sub(HOOK_TIME_MARGIN.min(self.time_limit / 4))
+        hook_deadline(self.started, self.time_limit)
     }
 
     /// Finds the agent's last message in the event or in the transcript. Also returns messages for the hook log.

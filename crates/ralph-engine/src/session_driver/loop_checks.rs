@@ -7,20 +7,18 @@ use std::time::{Duration, Instant};
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
-use ralph_core::protected::TestProtection;
 use ralph_core::role_duty::RoleDuty;
-use ralph_core::seal::SealingResult;
 use tokio::sync::mpsc;
 
 use super::check_cache_file;
 use super::file_stamps::hash_file_stamps;
 use super::loop_file::LoopFile;
+use super::loop_preparation::LoopTerms;
 use super::loop_store::{LoopStore, SessionKey};
 use crate::git;
-use crate::project::Project;
 use crate::verify::{
-    self, AcceptancePolicy, CheckContext, CheckEnvironment, ClaimProtection, ClaimRequirements, FileSealer,
-    SealMonitor, SubmittedClaim, VerificationControl,
+    self, CheckContext, CheckEnvironment, ClaimProtection, ClaimRequirements, SealMonitor, SubmittedClaim,
+    VerificationControl,
 };
 use ralph_process::{JobCommand, Keeper, LogBudget};
 use ralph_util::memory_size::MemorySize;
@@ -51,36 +49,15 @@ pub struct LoopCheckRun<'a> {
     pub claim_text: String,
 }
 
-/// Returns the sealer of a loop.
-pub fn build_sealer(root: &Path, acceptance: &AcceptancePolicy, criteria: &[Criterion]) -> Result<FileSealer, String> {
-    let project = Project::find_from(root).map_err(|error| error.to_string())?;
-    let environment = check_environment(root, String::new());
-    FileSealer::new(&project, acceptance, criteria, &environment).map_err(|error| error.to_string())
-}
-
-/// Seals the files of a loop, and records the protected tests as they are now.
-#[must_use]
-pub fn seal_loop_files(root: &Path, acceptance: &AcceptancePolicy, criteria: &[Criterion]) -> SealingResult {
-    let sealer = build_sealer(root, acceptance, criteria);
-    match sealer.and_then(|sealer| sealer.seal().map_err(|error| error.to_string())) {
-        Err(why) => SealingResult::Impossible { why },
-        Ok(mut seal) => {
-            let is_protected = acceptance.tests != TestProtection::Off;
-            let snapshot = is_protected.then(|| git::take_snapshot(root).ok()).flatten();
-            seal.protected = snapshot.map(|snapshot| verify::read_protected_base(root, snapshot.tree));
-            SealingResult::Done { seal: Box::new(seal) }
-        }
-    }
-}
-
-fn check_environment(root: &Path, run_id: String) -> CheckEnvironment {
+pub(super) fn check_environment(root: &Path, run_id: String) -> CheckEnvironment {
     CheckEnvironment { root: root.to_path_buf(), env: child_environment(), run_id }
 }
 
 impl LoopCheckRun<'_> {
     pub async fn run(self) -> CheckProgress {
         let state = &self.loop_file.loop_state;
-        let sealer = match build_sealer(&self.loop_file.root, &self.loop_file.acceptance, &state.criteria) {
+        let (root, acceptance) = (&self.loop_file.root, &self.loop_file.acceptance);
+        let sealer = match (LoopTerms { root, acceptance, criteria: &state.criteria }).build_sealer() {
             Ok(sealer) => sealer,
             Err(reason) => return CheckProgress::Complete(could_not_evaluate(reason)),
         };
@@ -147,6 +124,9 @@ impl LoopCheckRun<'_> {
     /// Runs checks while there is time for them. The first one always runs.
     async fn run_one_by_one(&self, context: &CheckContext) -> CheckProgress {
         let criteria = &self.loop_file.loop_state.criteria;
+        if criteria.is_empty() {
+            return CheckProgress::Complete(verify::verify_guard_alone(context).await);
+        }
         let mut evidence = Evidence::default();
         let mut has_run = false;
         for criterion in criteria {

@@ -46,7 +46,7 @@ pub struct LoopFile {
     pub worktree_state: Option<String>,
     /// Length and hash of the agent's last message, for hosts that repeat earlier messages.
     pub last_message_digest: Option<(usize, String)>,
-    /// The end of the transcript at the last stop.
+    /// The end of the transcript at the last stop, or at the start of the loop.
     pub transcript_position: Option<TranscriptPosition>,
     /// Notices that the person has not seen yet. The next stop shows them.
     pub pending_notices: Vec<SessionNotice>,
@@ -100,11 +100,17 @@ struct LoopFileHeader {
     version: u32,
 }
 
+/// Returns an id for a new loop.
+#[must_use]
+pub fn new_loop_id() -> String {
+    Uuid::now_v7().to_string()
+}
+
 impl LoopFile {
     #[must_use]
     pub fn new(key: &SessionKey, root: PathBuf, loop_state: SessionLoop) -> Self {
         Self {
-            id: Uuid::now_v7().to_string(),
+            id: new_loop_id(),
             host: key.host.clone(),
             session_id: key.session_id.clone(),
             description: None,
@@ -205,6 +211,7 @@ impl LoopFile {
             "description": self.description,
             "host": self.host,
             "checks": state.criteria.iter().map(ralph_core::criterion::Criterion::summary_line).collect::<Vec<_>>(),
+            "baseline": state.machine.baseline,
             "outcome": ended.map(|ended| ended.outcome.as_str()),
             "reason": ended.map(|ended| ended.reason.as_str()),
             "cost_usd": state.machine.spent.cost_usd(),

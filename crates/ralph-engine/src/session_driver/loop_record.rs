@@ -68,7 +68,9 @@ impl LoopRecord {
     }
 }
 
-fn logs_folder(state_folder: &Path, id: &str) -> PathBuf {
+/// Returns the folder with the logs of the loop with this id.
+#[must_use]
+pub fn logs_folder(state_folder: &Path, id: &str) -> PathBuf {
     state_folder.join("runs").join(id)
 }
 

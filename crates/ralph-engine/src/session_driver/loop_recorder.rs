@@ -197,6 +197,14 @@ pub(super) fn adopt_loop(loop_store: &LoopStore, entry: &mut LoopFile) {
     entry.record = LoopRecord::new(folder, entry.loop_state.started, facts);
 }
 
+/// Creates the store of a loop, so that later events find it even if this process is killed before it records the loop.
+pub fn create_record_store(state_folder: &Path) -> Result<(), LoopRecordError> {
+    outside_runtime(|| {
+        LoopRecorder::open(state_folder, OpenMode::Create)?.close();
+        Ok(())
+    })
+}
+
 /// Records a new loop. The store is created if it does not exist.
 pub fn record_new_loop(entry: &LoopFile) -> Result<(), LoopRecordError> {
     let Some(folder) = &entry.record.state_folder else { return Ok(()) };

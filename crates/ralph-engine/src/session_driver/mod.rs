@@ -9,6 +9,7 @@ mod hook_response;
 mod loop_checks;
 mod loop_file;
 mod loop_folder;
+mod loop_preparation;
 mod loop_record;
 mod loop_recorder;
 mod loop_store;
@@ -23,12 +24,12 @@ pub use apply_event::{AppliedEvent, apply_event, expire_orphans};
 pub use hook_input::{HookInput, read_hook_input};
 pub use hook_log::HookLog;
 pub use hook_response::{HookCall, HookError, HookResponse, worktree_state};
-pub use loop_checks::seal_loop_files;
-pub use loop_file::{LoopFile, LoopFileError};
+pub use loop_file::{LoopFile, LoopFileError, new_loop_id};
 pub use loop_folder::find_loop_folder;
-pub use loop_record::LoopRecord;
+pub use loop_preparation::{LoopBaseline, LoopTerms, PreparedLoop, hook_deadline};
+pub use loop_record::{LoopRecord, logs_folder};
 pub use loop_recorder::{
-    LoopRecordError, SessionRunSettings, create_record_folder, host_display_name, record_new_loop,
+    LoopRecordError, SessionRunSettings, create_record_folder, create_record_store, host_display_name, record_new_loop,
 };
 pub use loop_store::{LoopList, LoopStore, LoopStoreError, SessionKey, StopLock};
 pub use ralph_agents::hooks::{
@@ -39,3 +40,4 @@ pub use session_clock::current_moment;
 pub use session_loops::{
     LoopStartOptions, MessageRole, SessionEvent, SessionHost, SessionLoopError, SessionLoops, SessionMessage,
 };
+pub use transcript_tail::TranscriptPosition;

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use ralph_core::claim::{ClaimRules, Promise, PromiseError};
 use ralph_core::criterion::{Criterion, ExternalCheck};
-use ralph_core::policy::Policy;
+use ralph_core::policy::{BaselineMode, ClaimVerification, Policy};
 use ralph_core::session_loop::{
     SessionAction, SessionDecision, SessionLoopEvent, SessionLoopPlan, SessionNotice, StartedSessionLoop, TurnEnd,
     start_session_loop,
 };
 
 use super::apply_event::apply_event;
-use super::loop_checks::{CheckProgress, LoopCheckRun, seal_loop_files};
+use super::loop_checks::{CheckProgress, LoopCheckRun};
 use super::loop_file::LoopFile;
+use super::loop_preparation::LoopTerms;
 use super::loop_record::LoopRecord;
 use super::loop_recorder::{LoopRecordError, create_record_folder, record_new_loop};
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey};
@@ -176,12 +177,23 @@ impl<H: SessionHost> SessionLoops<H> {
         if !criteria.is_empty() && self.keeper.is_none() {
             return Err(SessionLoopError::Start("checks need a keeper".to_owned()));
         }
-        let sealing = (!criteria.is_empty()).then(|| seal_loop_files(&options.root, &Default::default(), &criteria));
-        let policy = Policy::new(options.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS));
+        let terms = LoopTerms { root: &options.root, acceptance: &Default::default(), criteria: &criteria };
+        let sealing = (!criteria.is_empty()).then(|| terms.seal_files());
+        let max_iterations = options.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS);
+        let proof = ClaimVerification::for_run(&criteria, &[]);
+        let policy = Policy { proof, baseline: BaselineMode::Skip, ..Policy::new(max_iterations) };
         let rules = ClaimRules::new(promise);
         let agent = self.host.name().to_owned();
         let StartedSessionLoop { state, facts } = start_session_loop(
-            SessionLoopPlan { agent, prompt: prompt.to_owned(), rules, criteria, policy, sealing },
+            SessionLoopPlan {
+                agent,
+                prompt: prompt.to_owned(),
+                rules,
+                criteria,
+                policy,
+                sealing,
+                baseline: Vec::new(),
+            },
             &current_moment(),
         );
         match state.machine.run_end() {

@@ -32,7 +32,8 @@ pub enum LastMessage {
     NoConversation,
 }
 
-/// How much of a transcript existed at the last stop. Everything in it belongs to earlier turns.
+/// How much of a transcript existed at the last stop, or at the start of the loop. Everything in it belongs to earlier
+/// turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptPosition {
     pub path: PathBuf,
@@ -52,7 +53,7 @@ impl TranscriptPosition {
 pub struct TranscriptReader<'a> {
     pub path: &'a Path,
     pub host: &'a dyn HookProtocol,
-    /// The end of the transcript at the last stop, if it is known.
+    /// The end of the transcript at the last stop or at the start of the loop, if it is known.
     pub last_stop: Option<&'a TranscriptPosition>,
 }
 

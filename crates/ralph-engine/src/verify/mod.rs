@@ -44,7 +44,7 @@ pub use check_environment::CheckEnvironment;
 pub use checkout_setup::run_worktree_setup;
 pub use claim_requirements::{
     ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, run_checkout_baseline,
-    verify_checkout,
+    verify_checkout, verify_guard_alone,
 };
 pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;

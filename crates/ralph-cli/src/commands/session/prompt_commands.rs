@@ -3,18 +3,19 @@ use std::path::Path;
 
 use ralph_core::session_loop::{PromptCommand, SessionNotice};
 
+use super::loop_start::LoopOrigin;
 use super::start_args::LoopStartArgs;
 use super::{SessionArgs, loop_start, status};
 use crate::error::CommandError;
-use ralph_app::session::{LoopCaller, cancel_session_loop, find_session_loop};
+use ralph_app::session::{LoopCaller, PromptCall, cancel_session_loop, find_session_loop};
 use ralph_engine::session_driver::{HookReply, SessionKey};
 
 /// Runs a slash command and returns the reply for the program. The reply to a failed command contains the error.
-pub fn answer_command(command: PromptCommand<'_>, key: &SessionKey, folder: Option<&Path>) -> HookReply {
+pub fn answer_command(command: PromptCommand<'_>, call: &PromptCall<'_>) -> HookReply {
     let done = match command {
-        PromptCommand::Start { arguments } => answer_start(arguments, key, folder),
-        PromptCommand::Cancel => answer_cancel(key),
-        PromptCommand::Status => answer_status(key),
+        PromptCommand::Start { arguments } => answer_start(arguments, call),
+        PromptCommand::Cancel => answer_cancel(call.session),
+        PromptCommand::Status => answer_status(call.session),
     };
     done.unwrap_or_else(|failure| HookReply::Answered {
         text: format!("ralph: {}", format_error_with_hints(&failure)),
@@ -22,12 +23,14 @@ pub fn answer_command(command: PromptCommand<'_>, key: &SessionKey, folder: Opti
     })
 }
 
-fn answer_start(arguments: &str, key: &SessionKey, folder: Option<&Path>) -> Result<HookReply, CommandError> {
+fn answer_start(arguments: &str, call: &PromptCall<'_>) -> Result<HookReply, CommandError> {
+    let PromptCall { session: key, folder, transcript, deadline } = *call;
     let session = SessionArgs { session: Some(key.session_id.clone()), host: key.host.clone(), from_plugin: true };
     let args = LoopStartArgs::parse_slash_arguments(arguments, &session)?;
     let here = std::env::current_dir();
     let folder = folder.map(Path::to_path_buf).or(here.ok()).unwrap_or_default();
-    let started = loop_start::start_loop(&args, &folder, LoopCaller::SessionProgram)?;
+    let origin = LoopOrigin { folder: &folder, transcript, deadline, caller: LoopCaller::SessionProgram };
+    let started = loop_start::start_loop(&args, &origin)?;
     Ok(HookReply::AddContext { context: started.loop_file.loop_state.first_prompt(), notices: started.notices })
 }
 

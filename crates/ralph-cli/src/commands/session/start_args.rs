@@ -15,6 +15,7 @@ use crate::commands::args::value_parsers::{parse_duration, parse_iterations};
 use crate::error::CommandError;
 use ralph_app::config::Settings;
 use ralph_engine::run_driver::read_bounded_prompt;
+use ralph_engine::session_driver::HOOK_TIMEOUT_SECONDS;
 
 /// Starts a loop in a session, replacing its current loop
 ///
@@ -61,6 +62,9 @@ pub struct LoopStartArgs {
     /// ones; repeat for more
     #[arg(long, value_name = "GLOB")]
     allow_changes: Vec<String>,
+    /// How long the plugin of the session's program waits for this command, in seconds
+    #[arg(long, hide = true, value_name = "N", default_value_t = HOOK_TIMEOUT_SECONDS)]
+    pub seconds: u64,
     #[command(flatten)]
     budget: BudgetArgs,
     /// Prints one JSON object
@@ -115,7 +119,7 @@ impl LoopStartArgs {
         }
         let mut read =
             Self::parse_slash_arguments(&read_utf8(std::io::stdin().lock(), "standard input")?, &self.session)?;
-        (read.json, read.config) = (self.json, self.config.clone());
+        (read.json, read.seconds, read.config) = (self.json, self.seconds, self.config.clone());
         Ok(Some(read))
     }
 

@@ -56,8 +56,10 @@ pub fn format_loops(entries: &[LoopFile]) -> String {
 fn format_loop(entry: &LoopFile) -> String {
     let state = &entry.loop_state;
     let host = entry.host.as_deref().unwrap_or("session");
-    let position =
-        format!("{host} {}: iteration {}/{}", entry.session_id, state.current_iteration(), state.max_iterations());
+    let unproven = state.checks_without_baseline();
+    let baseline = if unproven.is_empty() { "" } else { ", no baseline was taken" };
+    let (session, iteration, max) = (&entry.session_id, state.current_iteration(), state.max_iterations());
+    let position = format!("{host} {session}: iteration {iteration}/{max}{baseline}");
     match state.machine.run_end() {
         Some(ended) => format!("{position}, {}: {}", ended.outcome.as_str(), ended.reason),
         None => {

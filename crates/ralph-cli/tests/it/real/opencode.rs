@@ -107,7 +107,7 @@ fn a_false_claim_ends_no_session_and_the_work_is_verified() {
         toast("Ralph Loop", "Iteration 2/4", ("info", 2000)),
         toast(
             "Ralph Loop Complete!",
-            "Task completed after 2 iteration(s): 1 check passed (checked: no check was run before the work)",
+            "Task completed after 2 iteration(s): 1 check passed (proven: `grep hello greeting.txt` failed before the work and passes now)",
             ("success", 5000),
         ),
     ];

@@ -54,7 +54,7 @@ fn a_session_that_claims_too_early_continues_until_the_check_passes() {
     assert!(reason(&answer).contains(rejected), "{answer}");
     project.write("done.txt", "");
     let answer = hook(&project, "claude", &stop("s1", "Done. <promise>DONE</promise>"));
-    let verified = "1 check passed (checked: no check was run before the work)";
+    let verified = "1 check passed (proven: `test -f done.txt` failed before the work and passes now)";
     let notice = format!("Ralph Loop Complete! Task completed after 3 iteration(s): {verified}");
     assert_eq!(answer, json!({ "systemMessage": notice }));
     let reply = status(&project, "s1");
@@ -242,6 +242,7 @@ fn a_check_in_a_clean_room_is_cancelled_with_its_loop_and_limited_to_the_hook_ti
     let ready = project.outside("checking").display().to_string();
     start(&project, "s", &["--check", &format!("touch {ready}; sleep 600")])
         .env("RALPH_VERIFICATION_ISOLATION", "clean")
+        .env("RALPH_VERIFICATION_BASELINE", "false")
         .output()
         .expect(0);
     let claim = || stop("s", "<promise>DONE</promise>").to_string();
@@ -262,7 +263,8 @@ fn a_check_in_a_clean_room_is_cancelled_with_its_loop_and_limited_to_the_hook_ti
 fn a_loop_can_be_cancelled_while_its_checks_run() {
     let project = Project::new();
     let ready = project.outside("checking").display().to_string();
-    start(&project, "s", &["--check", &format!("touch {ready}; sleep 600")]).output().expect(0);
+    let start = start(&project, "s", &["--check", &format!("touch {ready}; sleep 600")]);
+    start.env("RALPH_VERIFICATION_BASELINE", "false").output().expect(0);
     let running = project.ralph(["hook", "claude"]).input(stop("s", "<promise>DONE</promise>").to_string()).start();
     fs::write(project.outside("event"), stop("s", "<promise>DONE</promise>").to_string()).unwrap();
     project.wait_for("checking");
@@ -309,7 +311,7 @@ fn checks_that_exceed_the_hook_timeout_continue_with_the_next_stop() {
     assert_eq!(status(&project, "s")["iteration"], 1);
     let answer = call("60");
     assert!(answer["systemMessage"].as_str().unwrap().contains("Complete!"), "{answer}");
-    assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), 1, "what has passed is not run again");
+    assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), 2, "it runs at the start and once for the claim");
 }
 
 /// Begins a loop with two checks, of which only the first fits into the time of a hook, and claims twice; `between` runs
@@ -366,7 +368,7 @@ fn a_check_that_passed_at_the_last_stop_counts_only_while_no_file_changes_and_in
 #[test]
 fn a_check_longer_than_the_hook_timeout_is_killed_and_reported() {
     let project = Project::new();
-    start(&project, "s", &["--check", "sleep 600"]).output().expect(0);
+    start(&project, "s", &["--check", "sleep 600"]).env("RALPH_VERIFICATION_BASELINE", "false").output().expect(0);
     let call =
         project.ralph(["hook", "claude", "--seconds", "1"]).input(stop("s", "<promise>DONE</promise>").to_string());
     let answer: Value = serde_json::from_str(&call.output().expect(0).stdout).unwrap();

@@ -1,4 +1,5 @@
 //! Loops inside an agent's session: hooks, `ralph install` and plugins.
+mod baseline;
 mod duplicate_hooks;
 mod hook_failure_replies;
 mod hook_faults;
@@ -7,5 +8,6 @@ mod hook_input;
 pub(crate) mod hooks;
 pub(crate) mod install;
 mod opencode_plugin;
+mod record_crashes;
 mod recorded_loops;
 mod stale_transcripts;

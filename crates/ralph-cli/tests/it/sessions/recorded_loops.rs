@@ -58,6 +58,17 @@ fn a_session_that_changes_an_existing_test_is_checked_with_the_test_as_it_was_at
     assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
 }
 
+// spec: V15, H6
+#[test]
+fn a_session_that_starts_with_uncommitted_files_can_be_completed() {
+    let project = Project::new();
+    project.write("draft.txt", "not committed");
+    start(&project, "s", &["--check", "test -f done.txt"]).output().expect(0);
+    project.write("done.txt", "");
+    let answer = hook(&project, "claude", &stop("s", "<promise>DONE</promise>"));
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
+}
+
 // spec: D1, H4
 // finding: N34
 #[test]

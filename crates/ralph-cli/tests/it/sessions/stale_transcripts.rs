@@ -45,6 +45,32 @@ fn a_claim_of_an_earlier_turn_is_not_checked_again_while_the_transcript_is_old()
 }
 
 // spec: H1, H9
+// finding: N67
+#[test]
+fn words_from_before_the_start_of_the_loop_do_not_count_at_its_first_stop() {
+    let project = Project::new();
+    let transcript = project.outside("transcript.jsonl");
+    let claim = |id: &str| json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": "Sure. <promise>DONE</promise>"}});
+    append(&transcript, &json!({"type": "user", "message": {"role": "user", "content": "Say the words."}}));
+    append(&transcript, &claim("m1"));
+    let prompt = json!({
+        "session_id": "s", "hook_event_name": "UserPromptSubmit", "cwd": project.root(),
+        "transcript_path": transcript, "prompt": "/ralph \"Write it\""
+    });
+    hook(&project, "claude", &prompt);
+    let turn = |id: &str| {
+        let mut event = stop("s", "");
+        event["transcript_path"] = json!(transcript);
+        event["prompt_id"] = json!(id);
+        hook(&project, "claude", &event)
+    };
+    let answer = turn("p1");
+    assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
+    append(&transcript, &claim("m2"));
+    assert!(turn("p2")["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"));
+}
+
+// spec: H1, H9
 // finding: N68
 #[test]
 fn a_message_that_qwen_drops_because_it_is_identical_is_read_from_the_transcript_once_it_is_there() {

@@ -6,7 +6,7 @@ const RALPH = "{{ralph}}"
 /** The timeout of a call of ralph. */
 const SECONDS = "{{seconds}}"
 const COMMANDS = {
-  ralph: ["start", "--json", "--arguments", "-"],
+  ralph: ["start", "--json", "--seconds", `${SECONDS}`, "--arguments", "-"],
   "cancel-ralph": ["cancel", "--json"],
   "ralph-status": ["status"],
 }

@@ -87,7 +87,7 @@ fn a_check_that_cannot_run_before_the_work_does_not_prevent_the_loop() {
     assert_eq!(status(&project, "s")["active"], true);
 }
 
-// spec: V16, K1
+// spec: V16, V9
 #[test]
 fn without_a_baseline_in_the_settings_no_check_runs_at_the_start() {
     let project = Project::new();

@@ -134,7 +134,7 @@ fn assert_known_record_words(record: &Value) {
                 // Variables are named by users, in capitals.
                 let is_variable = key.bytes().all(|byte| !byte.is_ascii_lowercase());
                 let own = is_variable || key.len() < 8 || ralph_core::redact::is_record_word(key);
-                assert!(own, "{key:?} is missing in the words of redact/own.rs");
+                assert!(own, "{key:?} is missing in the words of redact/record_words.rs");
                 assert_known_record_words(value);
             }
         }

@@ -198,6 +198,7 @@ const RECORD_WORDS: &[&str] = &[
     "signalled",
     "silence_ms",
     "snapshot",
+    "spec_file",
     "spec_id",
     "spec_text",
     "specification",

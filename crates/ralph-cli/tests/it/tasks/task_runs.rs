@@ -472,7 +472,8 @@ fn the_specification_of_a_task_is_in_the_prompt_of_its_stage() {
 fn a_task_can_name_the_file_of_its_specification() {
     let project = project_with(
         "task:\n  id: T-1\n  spec_id: auth\n  spec_file: docs/login.md\n  title: Add a login\n  completion:\n    \
-         outcome: People can log in\n    coder:\n      promise: AUTH_DONE\n",
+         outcome: People can log in\n    acceptance_criteria: [a bad password gives 401]\n    coder:\n      \
+         promise: AUTH_DONE\n      verification_config: {command: test -e fixed}\n",
     );
     std::fs::create_dir_all(project.root().join("docs")).unwrap();
     project.write("docs/login.md", "Tokens expire after an hour.\n");
@@ -481,7 +482,7 @@ fn a_task_can_name_the_file_of_its_specification() {
     let shown = project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json();
     assert_eq!(shown["spec_file"], "docs/login.md");
     let exported = project.ralph(["task", "export"]).output().expect(0).stdout;
-    assert!(exported.contains("spec_file: docs/login.md"), "{exported}");
+    assert!(exported.contains("spec_file: \"docs/login.md\""), "{exported}");
 }
 
 // spec: T10

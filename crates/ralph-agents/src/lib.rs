@@ -6,16 +6,19 @@ mod claude;
 mod cline;
 mod codex;
 mod copilot;
+mod cursor;
 mod demo;
 pub mod detect_installed;
 mod failure;
 mod filter;
 mod gemini;
 mod goose;
+mod grok;
 pub mod hooks;
 pub mod install;
 mod launch;
 mod opencode;
+mod pi;
 mod profile;
 mod qwen;
 mod registry;
@@ -23,6 +26,7 @@ mod self_test;
 mod spec;
 mod stream;
 mod text;
+pub mod version_cache;
 
 #[cfg(test)]
 mod tests;

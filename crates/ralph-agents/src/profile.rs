@@ -8,7 +8,7 @@ use crate::launch::preflight::LaunchEnvironment;
 pub struct AgentProfile {
     /// The npm package that contains it, if any.
     pub npm_package: Option<&'static str>,
-    /// The version that the recordings were made with.
+    /// The newest version that ralph was tested with. `None` for a program that the project has never run.
     pub tested_version: Option<&'static str>,
     /// How to install the program if it is missing.
     pub install: InstallMethod,
@@ -18,6 +18,9 @@ pub struct AgentProfile {
     pub login_variables: &'static [&'static str],
     /// Files, each of which indicates a login. They start with `~/` or with a variable, `$NAME/`.
     pub login_files: &'static [&'static str],
+    /// If not empty, a login file counts only if it is a JSON object in which one of these members has a value. The file
+    /// also exists without a login.
+    pub login_file_members: &'static [&'static str],
     /// Whether it can report cost. Whether it does may depend on its provider.
     pub reports_cost: bool,
 }
@@ -145,8 +148,26 @@ impl std::fmt::Display for AgentVersion {
 }
 
 impl AgentProfile {
-    /// Returns a warning if the version is older than the tested one.
-    pub(super) fn outdated_version_advisory(&self, context: &DiagnosticContext<'_>) -> Option<AgentAdvisory> {
+    /// Returns a warning about a version that is older than the tested one, or a note about a newer one.
+    pub(super) fn version_advisory(&self, context: &DiagnosticContext<'_>) -> Option<AgentAdvisory> {
+        self.outdated_version_advisory(context).or_else(|| {
+            let note = self.describe_newer_version(context.version?)?;
+            Some(AgentAdvisory::new_note(
+                note,
+                "ralph reports records that it does not know; update ralph if there are any",
+            ))
+        })
+    }
+
+    /// Describes a version that is newer than the newest tested one.
+    #[must_use]
+    pub fn describe_newer_version(&self, found: &AgentVersion) -> Option<String> {
+        let tested = AgentVersion::find_in_text(self.tested_version?)?;
+        (*found > tested)
+            .then(|| format!("version {found} is newer than {tested}, the newest that ralph is tested with"))
+    }
+
+    fn outdated_version_advisory(&self, context: &DiagnosticContext<'_>) -> Option<AgentAdvisory> {
         let (found, tested) = (context.version?, AgentVersion::find_in_text(self.tested_version?)?);
         let update = self.npm_package.map(|package| {
             format!("npm install -g {package}@{tested} (with an old Node.js, npm silently installs an old version)")
@@ -185,6 +206,40 @@ mod tests {
         assert!(AgentVersion::find_in_text("0.24.4") > AgentVersion::find_in_text("0.15.10"));
     }
 
+    #[test] // spec: A12
+    fn a_version_newer_than_the_tested_one_is_named() {
+        let profile = crate::find_agent("codex").unwrap().profile();
+        let version = |text: &str| AgentVersion::find_in_text(text).unwrap();
+        let tested = profile.tested_version.unwrap();
+        assert_eq!(profile.describe_newer_version(&version(tested)), None);
+        assert_eq!(profile.describe_newer_version(&version("0.1.0")), None);
+        let note = profile.describe_newer_version(&version("999.0.1")).unwrap();
+        assert_eq!(note, format!("version 999.0.1 is newer than {tested}, the newest that ralph is tested with"));
+    }
+
+    /// The pinned versions of the real agents that the tests run.
+    #[test] // spec: A12
+    fn the_tested_versions_are_the_pinned_ones() {
+        let pins = [
+            include_str!("../../ralph-cli/testing/agents/package.json"),
+            include_str!("../../ralph-cli/testing/more_agents/package.json"),
+        ];
+        let mut compared = 0;
+        for pins in pins {
+            let package: serde_json::Value = serde_json::from_str(pins).unwrap();
+            for (name, pinned) in package["dependencies"].as_object().unwrap() {
+                let agent = AGENTS.iter().find(|agent| agent.profile().npm_package == Some(name.as_str()));
+                let Some(agent) = agent else { continue };
+                // The version of the goose package is not that of the program in it.
+                if agent.name() != "goose" {
+                    assert_eq!(agent.profile().tested_version, pinned.as_str(), "{name}");
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 7);
+    }
+
     #[test] // spec: A8
     fn every_program_has_install_and_login_hints() {
         for agent in AGENTS {
@@ -192,7 +247,6 @@ mod tests {
             assert!(!profile.login_hint.is_empty(), "{}", agent.name());
             if let AgentProgram::OnPath(_) = agent.program() {
                 assert!(profile.install.command().is_some_and(|command| !command.is_empty()), "{}", agent.name());
-                assert!(profile.tested_version.is_some(), "{}", agent.name());
                 assert!(!profile.login_variables.is_empty() || !profile.login_files.is_empty(), "{}", agent.name());
             }
         }

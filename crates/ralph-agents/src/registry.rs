@@ -1,15 +1,17 @@
 //! The supported agents. To add one, add its folder, its `mod` in `lib.rs` and a line in [`AGENTS`]; a new output format
 //! also needs a variant of [`OutputFormat`] and a line in [`parser_for_format`].
-use crate::acp::AcpAgent;
+use crate::acp::{AcpAgent, presets};
 use crate::amp::AmpAgent;
 use crate::claude::ClaudeAgent;
 use crate::cline::ClineAgent;
 use crate::codex::CodexAgent;
 use crate::copilot::CopilotAgent;
+use crate::cursor::CursorAgent;
 use crate::demo::DemoAgent;
 use crate::failure::infer_failure::AgentExit;
 use crate::gemini::GeminiAgent;
 use crate::goose::GooseAgent;
+use crate::grok::GrokAgent;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
@@ -17,6 +19,7 @@ use crate::launch::permission::PermissionGrants;
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
 use crate::launch::preset::AgentPreset;
 use crate::opencode::OpencodeAgent;
+use crate::pi::PiAgent;
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
 use crate::qwen::QwenAgent;
 use crate::spec::AgentSpec;
@@ -36,6 +39,17 @@ pub const AGENTS: &[&dyn Agent] = &[
     &ClineAgent,
     &GooseAgent,
     &AmpAgent,
+    &CursorAgent,
+    &PiAgent,
+    &GrokAgent,
+    &&presets::KIMI,
+    &&presets::VIBE,
+    &&presets::KIRO,
+    &&presets::CURSOR_AGENT,
+    &&presets::AUGGIE,
+    &&presets::DROID,
+    &&presets::CLAUDE_AGENT_ACP,
+    &&presets::CODEX_ACP,
     &AcpAgent,
     &TextAgent,
     &DemoAgent,
@@ -90,6 +104,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// Returns whether [`Agent::build_one_shot`] disables its tools, so that it can judge without being chosen as a judge.
+    fn can_disable_tools(&self) -> bool {
+        false
+    }
+
     /// Returns the stable name of a cheap model, if there is one.
     fn cheap_model(&self) -> Option<&'static str> {
         None
@@ -97,7 +116,7 @@ pub trait Agent: Sync {
 
     /// Returns what the user should know about it on this machine.
     fn advisories(&self, context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        self.profile().outdated_version_advisory(context).into_iter().chain(self.known_quirks(context)).collect()
+        self.profile().version_advisory(context).into_iter().chain(self.known_quirks(context)).collect()
     }
 
     /// Returns its known problems and limitations, apart from an outdated version.
@@ -253,7 +272,7 @@ mod tests {
         let error = find_agent("cluade").err().unwrap();
         assert_eq!(error.to_string(), "there is no agent named \"cluade\"");
         assert_eq!(error.hint(), "did you mean claude?");
-        let names = "claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, acp, text, demo";
+        let names = "claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, cursor, pi, grok, kimi, vibe, kiro, cursor-agent, auggie, droid, claude-agent-acp, codex-acp, acp, text, demo";
         assert_eq!(find_agent("aider").err().unwrap().hint(), format!("choose one of {names}"));
     }
 

@@ -82,6 +82,10 @@ pub enum Advice {
     /// Leave the id out for the newest run.
     OmitRunId,
     GiveLongerRunId,
+    /// Name the task or run that is meant.
+    NameCandidate,
+    /// A worker runs the task.
+    StartWorker,
     StartRun,
     /// Follow the run that is active.
     FollowActiveRun,

@@ -9,6 +9,7 @@ use ralph_engine::project::Project;
 use ralph_process as process;
 
 use crate::error::AppResult;
+use crate::git_exclusion::{self, ExclusionMode, GitExclusion};
 
 /// Where ralph is installed or removed.
 pub struct InstallRequest<'a> {
@@ -25,6 +26,15 @@ pub enum InstallMode {
     DryRun,
 }
 
+impl InstallMode {
+    fn exclusion_mode(self) -> ExclusionMode {
+        match self {
+            Self::Apply => ExclusionMode::Apply,
+            Self::DryRun => ExclusionMode::Plan,
+        }
+    }
+}
+
 /// What was changed, or would be.
 pub struct InstallReport {
     pub host: &'static HostInstaller,
@@ -35,6 +45,8 @@ pub struct InstallReport {
     /// What the user must still do.
     pub advice: Option<String>,
     pub warnings: Vec<InstallWarning>,
+    /// What was done to keep the settings of this machine out of git.
+    pub git_exclusion: GitExclusion,
 }
 
 /// Installs hooks and slash commands.
@@ -44,7 +56,11 @@ pub fn install_ralph(request: InstallRequest<'_>, timeout: HookTimeout) -> AppRe
     let target = InstallTarget { scope: request.scope, project_root, env_var: &variable };
     let changes = install::plan_install(host, &target, &own, timeout)?;
     apply_changes(&changes, request.mode)?;
+    let private_file = host.private_project_file(&target.scope);
+    let git_exclusion = private_file
+        .map_or(GitExclusion::Unchanged, |file| git_exclusion::exclude_file(&file, request.mode.exclusion_mode()));
     Ok(InstallReport {
+        git_exclusion,
         host,
         settings_folder: host.settings_folder(&target)?,
         changes,
@@ -62,7 +78,11 @@ pub fn uninstall_ralph(request: InstallRequest<'_>) -> AppResult<InstallReport> 
     let changes = install::plan_uninstall(host, &target, &own)?;
     apply_changes(&changes, request.mode)?;
     let settings_folder = host.settings_folder(&target)?;
-    Ok(InstallReport { host, settings_folder, changes, advice: None, warnings: Vec::new(), scope: target.scope })
+    let private_file = host.private_project_file(&target.scope);
+    let git_exclusion = private_file
+        .map_or(GitExclusion::Unchanged, |file| git_exclusion::remove_exclusion(&file, request.mode.exclusion_mode()));
+    let (advice, warnings) = (None, Vec::new());
+    Ok(InstallReport { host, settings_folder, changes, advice, warnings, scope: target.scope, git_exclusion })
 }
 
 fn current_project_root() -> Option<PathBuf> {

@@ -7,6 +7,7 @@ pub mod control;
 pub mod demo;
 pub mod doctor;
 pub mod error;
+pub mod git_exclusion;
 pub mod init;
 pub mod install;
 pub mod interaction;

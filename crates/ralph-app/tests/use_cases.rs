@@ -267,6 +267,7 @@ async fn a_stopped_run_is_resumed_to_its_end(keeper: Keeper) {
     match prepare(&repository).await {
         PreparedResume::NotNeeded(ResumeNotNeeded::Ended(ended)) => assert_eq!(ended.end.outcome, Outcome::Completed),
         PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { position }) => panic!("{position} is still driven"),
+        PreparedResume::NotNeeded(ResumeNotNeeded::PauseWithdrawn { task }) => panic!("{task} was paused"),
         PreparedResume::Resumable(_) => panic!("a completed run is resumable"),
     }
 }

@@ -172,7 +172,7 @@ pub struct ModelSpend {
 }
 
 /// Serialises costs as dollars.
-mod dollars {
+pub(crate) mod dollars {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     const MICROS_PER_DOLLAR: f64 = 1_000_000.0;
@@ -182,12 +182,12 @@ mod dollars {
         micros as f64 / MICROS_PER_DOLLAR
     }
 
-    pub(super) fn serialize<S: Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
         micros.map(micros_to_dollars).serialize(serializer)
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative becomes zero")]
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
         let dollars = Option::<f64>::deserialize(deserializer)?;
         Ok(dollars.map(|dollars| (dollars * MICROS_PER_DOLLAR + 0.5) as u64))
     }
@@ -361,6 +361,18 @@ impl AttemptReport {
         match &self.error {
             Some(error) => error.assess().with_cause(cause),
             None => AttemptAssessment::Failed { reason: cause.to_string(), retry: RetryAdvice::Retry },
+        }
+    }
+
+    /// Assesses an attempt that ralph stopped because the provider rejected the agent's login several times. The agent's
+    /// message about that decides, not what it reports about the stop.
+    #[must_use]
+    pub fn assess_rejected_login(&self) -> AttemptAssessment {
+        let cause = "the provider rejected the agent's login";
+        let reported = [&self.error, &self.repeating].into_iter().flatten();
+        match reported.into_iter().find(|error| error.kind == AgentErrorKind::Auth) {
+            Some(error) => error.assess().with_cause(cause),
+            None => AttemptAssessment::Failed { reason: cause.to_string(), retry: RetryAdvice::None },
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::event::StopSignal;
+use crate::limit_change::LimitChanges;
 
 /// A command to a running loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,26 +22,21 @@ pub enum ControlCommand {
     Guide {
         words: String,
     },
+    /// Changes limits of the run.
+    Limit {
+        changes: LimitChanges,
+    },
 }
 
 impl ControlCommand {
-    /// Returns the text for the agent, if this is guidance.
+    /// Returns whether the last pause or resume of these commands is a pause; `None` if there is neither.
     #[must_use]
-    pub fn into_guidance(self) -> Option<String> {
-        match self {
-            Self::Guide { words } => Some(words),
-            Self::Cancel | Self::Pause { .. } | Self::Resume => None,
-        }
-    }
-
-    /// Returns whether the command must be applied before the loop is resumed: it prevents the resume or adds to the
-    /// prompt.
-    #[must_use]
-    pub fn applies_before_resume(&self) -> bool {
-        match self {
-            Self::Cancel | Self::Guide { .. } => true,
-            Self::Pause { .. } | Self::Resume => false,
-        }
+    pub fn last_pause_request(commands: &[Self]) -> Option<bool> {
+        commands.iter().rev().find_map(|command| match command {
+            Self::Pause { .. } => Some(true),
+            Self::Resume => Some(false),
+            Self::Cancel | Self::Guide { .. } | Self::Limit { .. } => None,
+        })
     }
 }
 
@@ -97,7 +93,10 @@ impl StopRequest {
             (Self::Pause, ControlCommand::Resume) => Self::PauseTakenBack,
             (
                 Self::Cancel | Self::Pause | Self::PauseTakenBack | Self::Signal(_),
-                ControlCommand::Pause { .. } | ControlCommand::Resume | ControlCommand::Guide { .. },
+                ControlCommand::Pause { .. }
+                | ControlCommand::Resume
+                | ControlCommand::Guide { .. }
+                | ControlCommand::Limit { .. },
             ) => self,
         }
     }

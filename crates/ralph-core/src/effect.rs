@@ -83,8 +83,12 @@ pub struct AgentStart {
     pub key: AttemptKey,
     pub plan: PromptPlan,
     pub nonce: Option<PromiseNonce>,
-    /// Guidance from the user.
+    /// The iteration limit of the run.
+    pub max_iterations: u32,
+    /// Guidance from the user, for this iteration.
     pub guidance: Vec<String>,
+    /// Guidance from the user that is part of every prompt.
+    pub standing_guidance: Vec<String>,
     /// The agent session to resume; `None` starts a fresh session.
     pub session: Option<AgentSession>,
     /// The index of the agent: 0 is the preferred one, the fallbacks follow.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{AttemptReport, ModelSpend};
 use crate::baseline::BaselineTrial;
 use crate::budget::BudgetUsage;
+use crate::continuation::Continuation;
 use crate::control_command::ControlCommand;
 use crate::decision::PersonDecision;
 use crate::evidence::Evidence;
@@ -60,6 +61,8 @@ pub struct Event {
     pub plan_availability: PlanAvailability,
     /// The usage of other runs of each shared budget, in the order of the policy.
     pub used_by_others: Vec<BudgetUsage>,
+    /// The guidance that is part of every prompt now.
+    pub standing_guidance: Vec<String>,
     pub kind: EventKind,
 }
 
@@ -102,6 +105,8 @@ pub enum LifecycleEvent {
     Abandoned { cause: CancelCause },
     /// A person decided on the claim, or answered the question, that ended the loop as blocked.
     Decided { verdict: PersonVerdict, decision: PersonDecision },
+    /// A person continues the loop, which had ended, with other limits or with guidance.
+    Continued { continuation: Continuation },
 }
 
 /// What a person decided.
@@ -151,6 +156,10 @@ pub enum AgentActivity {
     HandshakeStarted,
     /// It opened a session, or reported an error.
     HandshakeDone,
+    /// The provider rejected its login, and it retries. `times` counts from its last progress, and grows by one each time.
+    LoginRejected { times: u32 },
+    /// It made progress after its login had been rejected.
+    LoginAccepted,
     /// Its spending and that of the run before it have reached a budget.
     Overspent { spend: ModelSpend },
 }
@@ -210,7 +219,9 @@ impl EventKind {
                 | AgentActivity::RepeatingStarted
                 | AgentActivity::RepeatingEnded
                 | AgentActivity::HandshakeStarted
-                | AgentActivity::HandshakeDone => true,
+                | AgentActivity::HandshakeDone
+                | AgentActivity::LoginRejected { .. }
+                | AgentActivity::LoginAccepted => true,
                 AgentActivity::Overspent { .. } => false,
             },
             Self::Lifecycle(_) | Self::Control(_) | Self::Work(_) | Self::TimerFired { .. } => false,
@@ -232,6 +243,8 @@ pub enum LoopTimer {
     Repeating { key: AttemptKey },
     /// The agent has not opened a session in time.
     Handshake { key: AttemptKey },
+    /// The agent's login was rejected several times, and the agent has not ended by itself since.
+    Login { key: AttemptKey },
     /// The delay before a retry is over; `key` is the attempt to start.
     Retry { key: AttemptKey },
     /// A rate limit should be over; `key` is the attempt to start. It fires by either clock: the driver's, which never

@@ -10,6 +10,7 @@ use crate::attempt::{AttemptEnding, LeftoverProcesses, ModelSpend};
 use crate::baseline::BaselineCheck;
 use crate::decision::PersonDecision;
 use crate::evidence::{CheckEvidence, Verdict};
+use crate::limit_change::ChangedLimits;
 use crate::outcome::Outcome;
 use crate::receipt::{Proof, Receipt};
 use crate::seal::Seal;
@@ -37,6 +38,15 @@ pub enum Fact {
     /// Guidance from the user, for the next prompt.
     #[serde(rename = "run.guided")]
     RunGuided { words: String },
+    /// The guidance that is part of every prompt from now on; without `words` there is none.
+    #[serde(rename = "guidance.standing")]
+    StandingGuidance { words: Vec<String> },
+    /// A person changed limits of the run; these are the new totals.
+    #[serde(rename = "limits.changed")]
+    LimitsChanged {
+        #[serde(flatten)]
+        limits: ChangedLimits,
+    },
     #[serde(rename = "iteration.started")]
     IterationStarted { iteration: u32 },
     #[serde(rename = "attempt.started")]
@@ -49,6 +59,9 @@ pub enum Fact {
     /// is the time that the provider reported, in seconds since 1970.
     #[serde(rename = "limit.waiting")]
     LimitWaiting { iteration: u32, attempt: u32, agent: String, delay_ms: u64, reset_at: Option<i64>, reason: String },
+    /// The agent asked for a wait; `attempt` of the same iteration follows it. `until` is its end, in seconds since 1970.
+    #[serde(rename = "agent.waiting")]
+    AgentWaiting { iteration: u32, attempt: u32, delay_ms: u64, until: i64, reason: String },
     /// Another agent takes over, or the preferred one returns.
     #[serde(rename = "agent.changed")]
     AgentChanged { iteration: u32, attempt: u32, agent: String, reason: String },
@@ -193,11 +206,14 @@ impl Fact {
             Self::RunResumed { .. } => "run.resumed",
             Self::RunPaused { .. } => "run.paused",
             Self::RunGuided { .. } => "run.guided",
+            Self::StandingGuidance { .. } => "guidance.standing",
+            Self::LimitsChanged { .. } => "limits.changed",
             Self::IterationStarted { .. } => "iteration.started",
             Self::AttemptStarted { .. } => "attempt.started",
             Self::AttemptEnded { .. } => "attempt.ended",
             Self::RetryScheduled { .. } => "retry.scheduled",
             Self::LimitWaiting { .. } => "limit.waiting",
+            Self::AgentWaiting { .. } => "agent.waiting",
             Self::AgentChanged { .. } => "agent.changed",
             Self::SessionFresh { .. } => "session.fresh",
             Self::Claim { .. } => "claim",

@@ -12,6 +12,7 @@ extern crate std;
 pub mod attempt;
 mod checks;
 pub mod claim;
+pub mod continuation;
 pub mod contradiction;
 pub mod control_command;
 pub mod criterion;
@@ -39,7 +40,7 @@ pub mod text;
 
 // The folders group the modules for readers of the source; callers find each module at the root of the crate.
 pub use checks::{agent_work_commit, baseline, check_isolation, commit_requirement, seal};
-pub use limits::{backoff, budget, rate_limits, stall};
+pub use limits::{backoff, budget, limit_change, rate_limits, stall};
 pub use pipeline::role_duty;
 pub use prompt::prompt_variables;
 pub use records::{execution_log, journal, retention, stats};

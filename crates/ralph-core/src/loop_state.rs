@@ -11,7 +11,7 @@ use crate::claim::PromiseNonce;
 use crate::control_command::{PendingCommands, StopRequest};
 use crate::decision::WaitingClaim;
 use crate::event::{AttemptKey, UnixMillis};
-use crate::outcome::RunEnd;
+use crate::outcome::{Outcome, RunEnd};
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
 use crate::rate_limits::{RateLimitState, RateLimitWait};
@@ -53,6 +53,9 @@ pub struct LoopState {
     pub waiting_claim: Option<Box<WaitingClaim>>,
     #[serde(default, rename = "wishes", skip_serializing_if = "PendingCommands::is_empty")]
     pub pending_commands: PendingCommands,
+    /// The guidance that is part of every prompt, as the last prompt contained it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standing_guidance: Vec<String>,
     pub phase: LoopPhase,
 }
 
@@ -85,7 +88,7 @@ pub enum LoopPhase {
         #[serde(default)]
         until: UnixMillis,
     },
-    /// All agents are rate limited; `attempt` starts when the wait is over.
+    /// All agents are rate limited, or the agent asked for a wait; `attempt` starts when the wait is over.
     Limited {
         iteration: IterationState,
         attempt: u32,
@@ -196,6 +199,8 @@ pub enum StopReason {
     OnlyRepeats,
     /// It did not open a session.
     NoHandshake,
+    /// The provider rejected its login several times.
+    LoginRejected,
     /// A command or a signal requested it.
     #[serde(alias = "signal")]
     Asked {
@@ -234,6 +239,7 @@ impl LoopState {
             last_rejection: None,
             waiting_claim: None,
             pending_commands: PendingCommands::default(),
+            standing_guidance: Vec::new(),
             phase: LoopPhase::Ready,
         }
     }
@@ -259,6 +265,14 @@ impl LoopState {
     #[must_use]
     pub fn undelivered_guidance(&self) -> &[String] {
         if self.can_resume() { &[] } else { &self.pending_commands.guidance }
+    }
+
+    /// Returns whether a pause was requested that the run did not reach before it ended permanently. It then applies to
+    /// the next stage of the task, unless the run was cancelled.
+    #[must_use]
+    pub fn has_unreached_pause(&self) -> bool {
+        let is_cancelled = self.run_end().is_some_and(|end| end.outcome == Outcome::Cancelled);
+        self.pending_commands.pause && !self.can_resume() && !is_cancelled
     }
 
     /// Returns whether the run has work left and can be resumed.
@@ -295,6 +309,7 @@ impl LoopPhase {
                     | StopReason::StayedAfterResult
                     | StopReason::OnlyRepeats
                     | StopReason::NoHandshake
+                    | StopReason::LoginRejected
                     | StopReason::OverBudget { .. },
             }
             | StopTarget::Checks { .. } => false,

@@ -1,4 +1,4 @@
-//! The policy of one run: its limits and modes, fixed when it starts.
+//! The policy of one run: its limits and modes. A person can change its limits later ([`crate::limit_change`]).
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -70,14 +70,21 @@ pub enum RejectTagUse {
 pub struct RateLimitPolicy {
     /// The maximum of all waits together, in milliseconds.
     pub max_wait_ms: u64,
+    /// The maximum of all waits that agents ask for together, in milliseconds.
+    #[serde(default = "default_agent_wait_ms")]
+    pub max_agent_wait_ms: u64,
     /// The names of the agents: the preferred one, then the fallbacks.
     #[serde(default)]
     pub agents: Vec<String>,
 }
 
+fn default_agent_wait_ms() -> u64 {
+    24 * 3_600_000
+}
+
 impl Default for RateLimitPolicy {
     fn default() -> Self {
-        Self { max_wait_ms: 6 * 3_600_000, agents: Vec::new() }
+        Self { max_wait_ms: 6 * 3_600_000, max_agent_wait_ms: default_agent_wait_ms(), agents: Vec::new() }
     }
 }
 
@@ -115,6 +122,7 @@ impl AttemptTimeouts {
             LoopTimer::Iteration { .. }
             | LoopTimer::AfterResult { .. }
             | LoopTimer::Handshake { .. }
+            | LoopTimer::Login { .. }
             | LoopTimer::Run
             | LoopTimer::Retry { .. }
             | LoopTimer::Limit { .. } => None,

@@ -39,6 +39,16 @@ pub fn format_duration_ms(ms: u64) -> String {
     if parts.is_empty() { String::from("0s") } else { parts.join(" ") }
 }
 
+/// The length to which the title of a prompt is cut.
+const MAX_TITLE_CHARS: usize = 200;
+
+/// Returns the line that identifies a prompt: its first line with a letter or digit, without the marks of a heading.
+#[must_use]
+pub fn prompt_title(prompt: &str) -> String {
+    let line = prompt.lines().find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_default();
+    line.trim().trim_start_matches('#').trim().chars().take(MAX_TITLE_CHARS).collect()
+}
+
 /// Returns at most the last `bytes` of a text, cut at a character boundary.
 #[must_use]
 pub fn text_tail(text: &str, bytes: usize) -> &str {
@@ -62,6 +72,15 @@ pub fn text_head(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // spec: U9
+    #[test]
+    fn the_first_line_with_a_word_identifies_a_prompt() {
+        assert_eq!(prompt_title("\n---\n## Fix the parser\n\nDetails"), "Fix the parser");
+        assert_eq!(prompt_title("  Fix it  "), "Fix it");
+        assert_eq!(prompt_title("\n \n***\n"), "");
+        assert_eq!(prompt_title(&"é".repeat(500)).chars().count(), 200);
+    }
 
     // fault: 33
     #[test]

@@ -218,6 +218,7 @@ fn event(kind: EventKind) -> Event {
         random: 0,
         plan_availability: PlanAvailability::Available,
         used_by_others: vec![],
+        standing_guidance: vec![],
         kind,
     }
 }

@@ -33,7 +33,7 @@ pub use processes::ancestor_process::{AncestorProcess, ancestor_processes};
 pub use processes::kill_run_processes::{SweepResult, kill_run_processes};
 pub use processes::process_identity::ProcessIdentity;
 pub use program::locate_program::{can_start_program, find_program, locate_program};
-pub use run_bounded::{BoundedOutcome, current_cancel_flag, run_bounded, with_cancel_flag};
+pub use run_bounded::{BoundedOutcome, current_cancel_flag, is_cancelled, run_bounded, with_cancel_flag};
 pub use unix::own_limits::limit_own_memory;
 pub use unix::signals::{ignore_file_size_signal, is_hangup_ignored};
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::unix::platform;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -59,7 +60,9 @@ impl Drop for CancelFlagGuard {
     }
 }
 
-fn is_cancelled() -> bool {
+/// Returns whether the work of this thread was cancelled. Long reads of files ask between two pieces.
+#[must_use]
+pub fn is_cancelled() -> bool {
     CANCEL_FLAG.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)))
 }
 
@@ -67,12 +70,24 @@ fn is_cancelled() -> bool {
 pub fn run_bounded(command: &mut Command, input: Stdio, time_limit: Duration) -> io::Result<BoundedOutcome> {
     let deadline = Instant::now() + time_limit;
     let command = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.process_group(0).spawn()?;
+    let mut child = spawn_bound_child(command.process_group(0))?;
     let outcome = collect_output(&mut child, deadline);
     if !matches!(outcome, Ok(BoundedOutcome::Exited { .. })) {
         kill_group_and_wait(&mut child);
     }
     outcome
+}
+
+/// Starts a child that the kernel kills if this process dies, so that no git outlives a killed ralph. This thread waits for the
+/// child, so it does not exit before the child does.
+#[expect(unsafe_code, reason = "std has no other way to run a system call between fork and exec")]
+fn spawn_bound_child(command: &mut Command) -> io::Result<Child> {
+    let parent = rustix::process::getpid();
+    // SAFETY: the closure only makes two system calls, which are safe between fork and exec.
+    unsafe {
+        command.pre_exec(move || Ok(platform::die_with_parent(parent)?));
+    }
+    command.spawn()
 }
 
 fn collect_output(child: &mut Child, deadline: Instant) -> io::Result<BoundedOutcome> {

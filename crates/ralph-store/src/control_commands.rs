@@ -1,12 +1,16 @@
 //! Commands from other processes to a run or to the worker of a task. The engine that drives the run takes each command
 //! once, in the transaction that applies it.
-use ralph_core::control_command::ControlCommand;
+use ralph_core::control_command::{ControlCommand, PauseTiming};
 use ralph_core::event::UnixMillis;
+use ralph_core::pipeline::TaskProgress;
 
 use crate::driver::statement::{SqlStatement, SqlValue, sql};
 use crate::driver::{DatabaseRow, DriverError};
 use crate::store::FencedWrite;
 use crate::{RunRow, Store, StoreError};
+
+const PAUSE_KIND: &str = "pause";
+const GUIDE_KIND: &str = "guide";
 
 /// The receiver of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,18 +52,22 @@ impl CommandAnswer {
     }
 }
 
-/// Guidance for a stage that ended before a prompt could include it.
+/// Commands that a stage took and did not carry out before it ended.
 #[derive(Debug, Clone, Copy)]
-pub struct GuidanceForNextStage<'a> {
+pub struct CommandsForNextStage<'a> {
     pub task: &'a str,
+    /// Guidance that no prompt contained.
     pub guidance: &'a [String],
+    /// Whether the next stage starts paused.
+    pub pauses: bool,
 }
 
-impl GuidanceForNextStage<'_> {
-    /// Returns the statements that queue the guidance for the next stage of the task.
+impl CommandsForNextStage<'_> {
+    /// Returns the statements that queue the commands for the next stage of the task.
     pub(crate) fn insert_commands(&self, at: UnixMillis) -> Vec<SqlStatement> {
-        let insert = |words: &String| {
-            let command = ControlCommand::Guide { words: words.clone() };
+        let guidance = self.guidance.iter().map(|words| ControlCommand::Guide { words: words.clone() });
+        let pause = self.pauses.then_some(ControlCommand::Pause { when: PauseTiming::Idle });
+        let insert = |command: ControlCommand| {
             let id = uuid::Uuid::now_v7().to_string();
             sql!(
                 "INSERT INTO orders (id, task, kind, body, at) VALUES ($1, $2, $3, $4, $5)",
@@ -70,7 +78,7 @@ impl GuidanceForNextStage<'_> {
                 at.0
             )
         };
-        self.guidance.iter().map(insert).collect()
+        guidance.chain(pause).map(insert).collect()
     }
 }
 
@@ -78,7 +86,7 @@ impl GuidanceForNextStage<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskSettlement {
     Cancelled,
-    /// Starts again at the first stage, with all of its attempts.
+    /// Starts again at the first stage, with all of its attempts. A rejection that was not answered stays.
     ResetToReady,
 }
 
@@ -158,6 +166,28 @@ impl Store {
         self.execute(statement).await.map(drop)
     }
 
+    /// Marks the pending commands of a task that has ended as having no effect, except guidance.
+    pub async fn expire_task_commands(&self, task: &str, at: UnixMillis) -> Result<(), StoreError> {
+        let statement = sql!(
+            "UPDATE orders SET taken_at = $1, answer = $2 WHERE task = $3 AND kind <> $4 AND taken_at IS NULL",
+            at.0,
+            CommandAnswer::NoEffect.as_str(),
+            SqlValue::verbatim(task),
+            GUIDE_KIND
+        );
+        self.execute(statement).await.map(drop)
+    }
+
+    /// Withdraws the pauses of a task that no run has taken yet. Returns whether there were any.
+    pub async fn withdraw_pauses(&self, task: &str) -> Result<bool, StoreError> {
+        let statement = sql!(
+            "DELETE FROM orders WHERE task = $1 AND kind = $2 AND taken_at IS NULL",
+            SqlValue::verbatim(task),
+            PAUSE_KIND
+        );
+        Ok(self.execute(statement).await? > 0)
+    }
+
     /// Returns the result of a command, or `None` if it was not taken yet.
     pub async fn command_answer(&self, id: &str) -> Result<Option<CommandAnswer>, StoreError> {
         let statement = sql!("SELECT answer FROM orders WHERE id = $1", SqlValue::verbatim(id));
@@ -186,14 +216,18 @@ impl Store {
             TaskSettlement::Cancelled => ("cancelled", false),
             TaskSettlement::ResetToReady => ("todo", true),
         };
+        let progress = if resets_progress { self.task_progress(id).await? } else { None };
+        let kept = progress.and_then(TaskProgress::reset_for_retry);
+        let kept = kept.map(|progress| self.to_json(&progress)).transpose()?;
         let settle = sql!(
-            "UPDATE tasks SET status = $1, pipeline = CASE WHEN $2 THEN NULL ELSE pipeline END, owner = NULL,
+            "UPDATE tasks SET status = $1, pipeline = CASE WHEN $2 THEN $6 ELSE pipeline END, owner = NULL,
                 lease_until = NULL, fence = fence + 1, updated_at = $3 WHERE id = $4 AND fence = $5",
             status,
             resets_progress,
             at.0,
             SqlValue::verbatim(id),
-            fence
+            fence,
+            kept.as_deref()
         );
         let stale = "DELETE FROM orders WHERE task = $1 AND taken_at IS NULL AND kind <> 'guide'";
         let settled = self.execute_all_fenced(settle, vec![sql!(stale, SqlValue::verbatim(id))]).await?;
@@ -228,8 +262,9 @@ pub(crate) fn mark_command_taken(id: &str, answer: CommandAnswer, at: UnixMillis
 fn command_kind(command: &ControlCommand) -> &'static str {
     match command {
         ControlCommand::Cancel => "cancel",
-        ControlCommand::Pause { .. } => "pause",
+        ControlCommand::Pause { .. } => PAUSE_KIND,
         ControlCommand::Resume => "resume",
-        ControlCommand::Guide { .. } => "guide",
+        ControlCommand::Guide { .. } => GUIDE_KIND,
+        ControlCommand::Limit { .. } => "limit",
     }
 }

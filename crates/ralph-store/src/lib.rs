@@ -6,13 +6,14 @@ mod error;
 mod journal;
 mod queries;
 mod sqlite;
+mod standing_guidance;
 mod store;
 mod tasks;
 #[cfg(test)]
 mod test_run;
 
 pub use control_commands::{
-    CommandAnswer, CommandTarget, GuidanceForNextStage, LoopRow, NewCommand, PendingCommand, TaskOwnership,
+    CommandAnswer, CommandTarget, CommandsForNextStage, LoopRow, NewCommand, PendingCommand, TaskOwnership,
     TaskSettlement,
 };
 pub use driver::{DatabaseProblem, DriverError};

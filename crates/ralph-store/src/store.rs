@@ -147,10 +147,9 @@ pub(crate) async fn execute_fenced(
     fence: Option<SqlStatement>,
     statements: Vec<SqlStatement>,
 ) -> Result<FencedWrite, DriverError> {
-    if let Some(fence) = fence
-        && transaction.execute(fence).await? == 0
-    {
-        return Ok(FencedWrite::Refused);
-    }
-    transaction.execute_all(statements).await.map(|()| FencedWrite::Written)
+    let is_written = match fence {
+        Some(fence) => transaction.execute_fenced(fence, statements).await?,
+        None => transaction.execute_all(statements).await.map(|()| true)?,
+    };
+    Ok(if is_written { FencedWrite::Written } else { FencedWrite::Refused })
 }

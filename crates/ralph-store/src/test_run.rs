@@ -53,7 +53,7 @@ impl<'a> TestRun<'a> {
             at: UnixMillis(1),
             facts,
             answered_commands: &[],
-            guidance: None,
+            for_next_stage: None,
             state,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::reading::reading_command;
 use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
 use super::transcript::{self, MEGABYTE};
-use super::workspace::{BenchWorkspace, remove_folder, spawn_command, wait_for_exit};
+use super::workspace::{BenchWorkspace, remove_project, spawn_command, wait_for_exit};
 use crate::error::{Result, XtaskError};
 
 const MAX_MEGABYTES: f64 = 40.0;
@@ -47,7 +47,7 @@ fn measure_row(
     write(&file)?;
     let project = workspace.create_project("memory")?;
     let peak = measure_peak(reading_command(workspace, &project, &file))?;
-    remove_folder(&project)?;
+    remove_project(&project)?;
     let (ours, theirs) = (MeasuredValue::Megabytes(peak), MeasuredValue::Megabytes(MAX_MEGABYTES));
     Ok(ComparisonRow {
         title: format!("peak memory, {what}"),

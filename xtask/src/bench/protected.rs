@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
 use super::round_times::run_rounds;
-use super::workspace::{BenchWorkspace, remove_folder, time_command};
+use super::workspace::{BenchWorkspace, remove_project, time_command};
 use crate::command_line::CommandLine;
 use crate::error::{Result, XtaskError};
 
@@ -61,7 +61,7 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
         row("protected tests with new times", 2, MAX_TOUCHED_RATIO),
         row("unchanged protected tests", 0, MAX_UNCHANGED_RATIO),
     ];
-    remove_folder(&project)?;
+    remove_project(&project)?;
     let notes = vec!["ours: a run with `verification.tests: protect` less one with `off`".to_owned()];
     Ok(BenchReport { rows, notes })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
 use super::round_times::{BenchContestant, RoundTimes, run_rounds};
 use super::transcript::{self, MEGABYTE};
-use super::workspace::{BenchWorkspace, remove_file, remove_folder, time_command};
+use super::workspace::{BenchWorkspace, remove_file, remove_project, time_command};
 use crate::command_line::CommandLine;
 use crate::error::Result;
 
@@ -82,6 +82,6 @@ fn time_and_remove_log(workspace: &BenchWorkspace, script: Command) -> Result<Du
 fn time_ralph_reading(workspace: &BenchWorkspace, file: &Path) -> Result<Duration> {
     let project = workspace.create_project("reading")?;
     let took = time_command(reading_command(workspace, &project, file), 0)?;
-    remove_folder(&project)?;
+    remove_project(&project)?;
     Ok(took)
 }

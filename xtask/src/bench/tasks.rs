@@ -6,7 +6,7 @@ use std::process::Stdio;
 use super::many::ralph_command;
 use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
 use super::round_times::median;
-use super::workspace::{BenchWorkspace, remove_folder, time_command};
+use super::workspace::{BenchWorkspace, remove_project, time_command};
 use crate::error::{Result, XtaskError};
 
 const TASK_COUNT: usize = 10_000;
@@ -28,7 +28,7 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
         measure_row(workspace, &project, &format!("task list, {count} tasks"), &["task", "list", "--json"])?,
         measure_row(workspace, &project, &format!("next task, {count} tasks"), &["work", "--until-idle", "--json"])?,
     ];
-    remove_folder(&project)?;
+    remove_project(&project)?;
     Ok(BenchReport { rows, ..BenchReport::default() })
 }
 

@@ -79,7 +79,7 @@ impl BenchWorkspace {
     /// Creates an empty git repository and replaces an existing one of this name.
     pub(super) fn create_project(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        remove_folder(&folder)?;
+        remove_project(&folder)?;
         CommandLine::parse("git init --quiet").args([folder.display().to_string()]).run_quietly()?;
         Ok(folder)
     }
@@ -88,7 +88,7 @@ impl BenchWorkspace {
     pub(super) fn ralph_run_command(&self, project: &Path, agent: &Path) -> Command {
         let mut command = Command::new(&self.ralph);
         command.arg("run").arg(format!("@{}", self.prompt.display())).args(["--json", "--agent", "text"]);
-        command.arg("--agent-cmd").arg(agent).current_dir(project);
+        command.arg("--agent-cmd").arg(agent).current_dir(project).env("XDG_STATE_HOME", state_folder(project));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -134,6 +134,17 @@ fn target_folder() -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|error| XtaskError::with_cause("cannot find this executable", error))?;
     let folder = own.ancestors().nth(2).map(Path::to_path_buf);
     folder.ok_or_else(|| XtaskError::new(format!("{} is not in a target folder", own.display())))
+}
+
+/// The state of ralph is beside the project, so that it is on the same file system and is removed with it.
+fn state_folder(project: &Path) -> PathBuf {
+    project.with_extension("state")
+}
+
+/// Removes a project and the state of ralph for it, if they exist.
+pub(super) fn remove_project(project: &Path) -> Result<()> {
+    remove_folder(&state_folder(project))?;
+    remove_folder(project)
 }
 
 /// Removes a folder, if it exists.

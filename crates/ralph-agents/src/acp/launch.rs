@@ -16,12 +16,13 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "log in with the program's own command",
     login_variables: &[],
     login_files: &[],
+    login_file_members: &[],
     reports_cost: true,
 };
 
 /// Agents have no flags in common: ralph answers permission requests, and the agent's settings decide what it does without
 /// asking.
-const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+pub(super) const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &[],
         "may do what its settings allow without asking; its permission requests are refused",

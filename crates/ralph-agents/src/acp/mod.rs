@@ -6,6 +6,7 @@ mod launch;
 mod message;
 mod notifications;
 mod permission_policy;
+pub(crate) mod presets;
 mod requests;
 mod rpc_error;
 #[cfg(test)]

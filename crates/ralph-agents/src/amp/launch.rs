@@ -18,12 +18,13 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 }
 
 const PROFILE: AgentProfile = AgentProfile {
-    npm_package: Some("@sourcegraph/amp"),
+    npm_package: Some("@ampcode/cli"),
     tested_version: Some("0.0.1790142911"),
-    install: InstallMethod::from_command("npm install -g @sourcegraph/amp"),
+    install: InstallMethod::from_command("npm install -g @ampcode/cli"),
     login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your configuration",
     login_variables: &["AMP_API_KEY"],
     login_files: &[],
+    login_file_members: &[],
     reports_cost: false,
 };
 

@@ -12,6 +12,8 @@ use crate::install::install_target::{InstallScope, InstallTarget};
 use crate::install::merge;
 
 const HOST_NAME: &str = "claude";
+/// The settings of one machine. `settings.json` is shared with everyone who has the project.
+const LOCAL_SETTINGS_FILE: &str = "settings.local.json";
 
 pub(crate) const CLAUDE_INSTALLER: HostInstaller = HostInstaller {
     name: HOST_NAME,
@@ -21,7 +23,7 @@ pub(crate) const CLAUDE_INSTALLER: HostInstaller = HostInstaller {
     supports_plugin: true,
     build_parts,
     post_install_advice,
-    hook_file_sharing: HookFileSharing::UserOnly,
+    hook_file_sharing: HookFileSharing::UserOnly { file: LOCAL_SETTINGS_FILE },
     pending_user_action: |_, _| None,
     hooks_disabled_reason,
 };
@@ -31,8 +33,7 @@ const HOOK_EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
 fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
     let settings = match context.scope {
         InstallScope::User => context.hooks_part("settings.json", &hook_entry(context), HOOK_EVENTS),
-        // `settings.json` is shared with the project; this file is ignored by git.
-        InstallScope::Project(_) => context.hooks_part("settings.local.json", &hook_entry(context), HOOK_EVENTS),
+        InstallScope::Project(_) => context.hooks_part(LOCAL_SETTINGS_FILE, &hook_entry(context), HOOK_EVENTS),
         InstallScope::Plugin(_) => return plugin_parts(context),
     };
     command_parts(context).chain([settings]).collect()
@@ -42,7 +43,7 @@ fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
 fn hooks_disabled_reason(target: &InstallTarget<'_>) -> Option<String> {
     let project = target.project_root.as_ref().map(|root| root.join(CLAUDE_INSTALLER.project_folder));
     let project_files =
-        project.iter().flat_map(|folder| ["settings.local.json", "settings.json"].map(|name| folder.join(name)));
+        project.iter().flat_map(|folder| [LOCAL_SETTINGS_FILE, "settings.json"].map(|name| folder.join(name)));
     let user = (CLAUDE_INSTALLER.user_folder)(target).ok().map(|folder| folder.join("settings.json"));
     let read_setting = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;

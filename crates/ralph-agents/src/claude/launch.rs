@@ -54,7 +54,7 @@ const SANDBOX_VARIABLES: &[&str] = &["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@anthropic-ai/claude-code"),
-    tested_version: Some("2.1.325"),
+    tested_version: Some("2.1.327"),
     install: InstallMethod::from_command("npm install -g @anthropic-ai/claude-code"),
     login_hint: "run `claude` once and log in, or set ANTHROPIC_API_KEY",
     login_variables: &[
@@ -65,6 +65,7 @@ const PROFILE: AgentProfile = AgentProfile {
         "CLAUDE_CODE_USE_VERTEX",
     ],
     login_files: &["~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"],
+    login_file_members: &[],
     reports_cost: true,
 };
 
@@ -109,6 +110,10 @@ impl Agent for ClaudeAgent {
                 .with_flag("--model", request.model)
                 .with_user_additions(&request, EXTRA_ENV),
         )
+    }
+
+    fn can_disable_tools(&self) -> bool {
+        true
     }
 
     fn cheap_model(&self) -> Option<&'static str> {

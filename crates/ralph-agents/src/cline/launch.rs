@@ -32,6 +32,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `cline auth`",
     login_variables: &[],
     login_files: &["~/.cline/data/settings/providers.json"],
+    login_file_members: &[],
     reports_cost: true,
 };
 

@@ -72,11 +72,12 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@openai/codex"),
-    tested_version: Some("0.166.0"),
+    tested_version: Some("0.169.0"),
     install: InstallMethod::from_command("npm install -g @openai/codex"),
     login_hint: "run `codex login`, or set CODEX_API_KEY",
     login_variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     login_files: &["~/.codex/auth.json", "$CODEX_HOME/auth.json"],
+    login_file_members: &[],
     reports_cost: false,
 };
 
@@ -124,6 +125,10 @@ impl Agent for CodexAgent {
                 .with_flag("--model", request.model)
                 .with_user_additions(&request, &[]),
         )
+    }
+
+    fn can_disable_tools(&self) -> bool {
+        true
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {

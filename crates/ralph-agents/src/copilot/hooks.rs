@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use super::skill_prompt;
 use crate::hooks::{
     HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageSource, TranscriptLine,
     render_common_reply,
@@ -25,7 +26,8 @@ impl HookProtocol for CopilotHooks {
         match (payload.hook_event_name.as_deref(), payload.prompt.is_some()) {
             (Some("agentStop" | "Stop"), _) => HookEvent::Stop(payload.into()),
             (Some("userPromptSubmitted" | "UserPromptSubmit"), _) | (None, true) => {
-                HookEvent::Prompt { text: payload.prompt.unwrap_or_default() }
+                let prompt = payload.prompt.unwrap_or_default();
+                HookEvent::Prompt { text: skill_prompt::typed_command(&prompt).unwrap_or(prompt) }
             }
             (Some("errorOccurred"), _) => HookEvent::Error { name: payload.into_error_name() },
             (None, false) if is_stop => HookEvent::Stop(payload.into()),

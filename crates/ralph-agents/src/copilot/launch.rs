@@ -37,6 +37,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; for your own provider, set COPILOT_PROVIDER_BASE_URL",
     login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
     login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
+    login_file_members: &["logged_in_users", "loggedInUsers", "copilot_tokens", "copilotTokens"],
     reports_cost: false,
 };
 

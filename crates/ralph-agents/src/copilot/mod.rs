@@ -3,6 +3,7 @@ mod hooks;
 mod install;
 mod launch;
 mod record;
+mod skill_prompt;
 mod stream;
 mod usage_file;
 

@@ -16,6 +16,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "it needs no account",
     login_variables: &[],
     login_files: &[],
+    login_file_members: &[],
     reports_cost: true,
 };
 

@@ -111,7 +111,7 @@ pub(crate) fn kind_from_status(status: Option<u64>, message: &str) -> AgentError
 pub(crate) fn kind_of_retried_failure(message: &str) -> AgentErrorKind {
     match kind_from_message(message) {
         AgentErrorKind::RateLimit | AgentErrorKind::Budget => AgentErrorKind::RateLimit,
-        AgentErrorKind::Overloaded => AgentErrorKind::Overloaded,
+        kind @ (AgentErrorKind::Overloaded | AgentErrorKind::Auth) => kind,
         _ => AgentErrorKind::Network,
     }
 }

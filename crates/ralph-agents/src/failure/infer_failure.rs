@@ -63,6 +63,7 @@ pub fn infer_failure(agent: &dyn Agent, context: &ExitContext<'_>) -> Option<Age
             is_cut_off.then(|| AgentFailure::new(AgentErrorKind::Crash, CUT_OFF_MESSAGE))
         }
         AgentExit::Code(code) => failure_from_exit_code(agent, code)
+            .or_else(|| rejected_argument(context))
             .or_else(|| failure_in_stderr(context))
             .or_else(|| failure_in_stray_line(context)),
         AgentExit::Signal(_) => None,
@@ -81,6 +82,29 @@ fn failure_in_stderr(context: &ExitContext<'_>) -> Option<AgentFailure> {
     let lines = context.stderr.lines().rev().filter(|line| !line.trim().is_empty()).take(STDERR_TAIL_LINES);
     let mut failures = lines.map(|line| AgentFailure::new(classify::kind_from_message(line), line.trim()));
     failures.find(|failure| failure.kind != AgentErrorKind::Unknown).filter(|_| context.format.is_json())
+}
+
+/// How programs report an argument that they do not know.
+const REJECTED_ARGUMENT_PATTERNS: &[&str] = &[
+    "unknown option",
+    "unknown argument",
+    "unknown flag",
+    "unexpected argument",
+    "unrecognized option",
+    "unrecognized argument",
+    "unrecognised argument",
+    "invalid option",
+];
+
+/// An argument of ralph or of the user that this version of the agent does not know.
+fn rejected_argument(context: &ExitContext<'_>) -> Option<AgentFailure> {
+    let is_rejection = |line: &&str| {
+        let line = line.to_lowercase();
+        REJECTED_ARGUMENT_PATTERNS.iter().any(|pattern| line.contains(pattern))
+    };
+    let line = context.stderr.lines().find(is_rejection).filter(|_| context.format.is_json())?;
+    let message = format!("this version of the agent does not know an argument: {}", line.trim());
+    Some(AgentFailure::new(AgentErrorKind::Format, message))
 }
 
 /// A line that is not a record is neither agent text nor a reliable error, so only a missing login, which a retry
@@ -105,6 +129,24 @@ mod tests {
             final_record: FinalRecord::Seen,
         };
         infer_failure(agent, &context).map(|failure| failure.kind)
+    }
+
+    #[test] // spec: A12
+    fn an_argument_that_the_agent_does_not_know_is_named() {
+        let agent = find_agent("codex").unwrap();
+        let context = ExitContext {
+            format: agent.output_format(),
+            exit: AgentExit::Code(2),
+            stderr: "error: unexpected argument '--json' found\n\nUsage: codex exec [OPTIONS]\n",
+            stray_line: "",
+            final_record: FinalRecord::Awaited,
+        };
+        let failure = infer_failure(agent, &context).unwrap();
+        assert_eq!(failure.kind, AgentErrorKind::Format);
+        assert_eq!(
+            failure.message,
+            "this version of the agent does not know an argument: error: unexpected argument '--json' found"
+        );
     }
 
     #[test] // spec: L5, A4

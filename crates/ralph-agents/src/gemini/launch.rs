@@ -43,6 +43,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY",
     login_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     login_files: &["~/.gemini/oauth_creds.json"],
+    login_file_members: &[],
     reports_cost: false,
 };
 

@@ -27,6 +27,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key",
     login_variables: &["GOOSE_PROVIDER"],
     login_files: &["~/.config/goose/config.yaml", "$XDG_CONFIG_HOME/goose/config.yaml"],
+    login_file_members: &[],
     reports_cost: false,
 };
 

@@ -46,8 +46,8 @@ pub struct HostInstaller {
 pub(crate) enum HookFileSharing {
     /// Everyone who works on the project.
     Everyone,
-    /// Only the user.
-    UserOnly,
+    /// Only the user, because this file in the settings folder contains a path of the machine.
+    UserOnly { file: &'static str },
 }
 
 /// The input for building the parts of an installation.
@@ -101,6 +101,18 @@ impl HostInstaller {
     /// Returns whether its hooks call ralph by name instead of by path.
     pub(crate) fn is_called_by_name(&self, scope: &InstallScope) -> bool {
         matches!(scope, InstallScope::Project(_)) && self.hook_file_sharing == HookFileSharing::Everyone
+    }
+
+    /// Returns the file of an installation that is meant for one machine, and must not be in a shared repository.
+    #[must_use]
+    pub fn private_project_file(&self, scope: &InstallScope) -> Option<PathBuf> {
+        match (scope, self.hook_file_sharing) {
+            (InstallScope::Project(root), HookFileSharing::UserOnly { file }) => {
+                Some(root.join(self.project_folder).join(file))
+            }
+            (InstallScope::Project(_), HookFileSharing::Everyone)
+            | (InstallScope::User | InstallScope::Plugin(_), _) => None,
+        }
     }
 
     /// Returns which setting keeps the host from running any hook.

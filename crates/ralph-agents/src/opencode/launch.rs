@@ -54,6 +54,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `opencode auth login`",
     login_variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
     login_files: &["~/.local/share/opencode/auth.json", "$XDG_DATA_HOME/opencode/auth.json"],
+    login_file_members: &[],
     reports_cost: true,
 };
 
@@ -300,16 +301,23 @@ mod tests {
 
     #[test] // spec: L6
     fn a_failed_request_in_the_log_is_a_retry() {
-        let line = |small: &str| {
+        let log_line = |small: &str, error: &str| {
             format!(
                 "timestamp=2026-11-16T06:39:46.911Z level=ERROR run=415a8eb4 message=\"stream error\" providerID=p \
                  modelID=m session.id=ses_1 small={small} agent=build mode=primary \
-                 error.error=\"AI_APICallError: Rate limit reached\""
+                 error.error=\"AI_APICallError: {error}\""
             )
         };
+        let line = |small: &str| log_line(small, "Rate limit reached");
         let message = "AI_APICallError: Rate limit reached".to_owned();
         let expected = AgentEvent::Error { kind: AgentErrorKind::RateLimit, message, fatal: false };
         assert_eq!(parse_retry_log_line(&line("false")), Some(expected));
+        // finding: N73
+        let rejected = parse_retry_log_line(&log_line("false", "Incorrect API key provided"));
+        assert!(
+            matches!(rejected, Some(AgentEvent::Error { kind: AgentErrorKind::Auth, fatal: false, .. })),
+            "{rejected:?}"
+        );
         assert_eq!(parse_retry_log_line(&line("true")), None, "a title request is not part of the work");
         assert_eq!(parse_retry_log_line("level=ERROR message=\"no such file\" error.error=\"x\""), None);
     }

@@ -43,6 +43,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)",
     login_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
     login_files: &["~/.qwen/oauth_creds.json"],
+    login_file_members: &[],
     reports_cost: false,
 };
 

@@ -38,6 +38,24 @@ pub enum AgentEvent {
     Finished { ok: bool },
 }
 
+impl AgentEvent {
+    /// Returns whether this event shows that the agent is working.
+    #[must_use]
+    pub fn shows_work(&self) -> bool {
+        match self {
+            Self::Started { .. }
+            | Self::Prompted
+            | Self::Unread
+            | Self::AtWork
+            | Self::Text { .. }
+            | Self::Thinking { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolResult { .. } => true,
+            Self::Usage { .. } | Self::RateLimit { .. } | Self::Error { .. } | Self::Finished { .. } => false,
+        }
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFailure {

@@ -20,6 +20,8 @@ pub enum OutputFormat {
     Qwen,
     Copilot,
     Goose,
+    Cursor,
+    Pi,
     Acp,
 }
 
@@ -35,6 +37,8 @@ impl OutputFormat {
         Self::Qwen,
         Self::Copilot,
         Self::Goose,
+        Self::Cursor,
+        Self::Pi,
         Self::Acp,
     ];
 
@@ -50,6 +54,8 @@ impl OutputFormat {
             Self::Qwen => "qwen",
             Self::Copilot => "copilot",
             Self::Goose => "goose",
+            Self::Cursor => "cursor",
+            Self::Pi => "pi",
             Self::Acp => "acp",
         }
     }
@@ -81,6 +87,8 @@ impl OutputFormat {
             | Self::Qwen
             | Self::Copilot
             | Self::Goose
+            | Self::Cursor
+            | Self::Pi
             | Self::Acp => true,
         }
     }
@@ -135,7 +143,7 @@ mod tests {
         let error = "json".parse::<OutputFormat>().unwrap_err();
         assert_eq!(
             error.hint(),
-            "choose one of text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose, acp"
+            "choose one of text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose, cursor, pi, acp"
         );
     }
 }

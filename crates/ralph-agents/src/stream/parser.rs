@@ -3,7 +3,7 @@ use crate::launch::permission::PermissionLevel;
 use crate::stream::event::AgentEvent;
 use crate::stream::line_splitter::{LineSplitter, SplitLine};
 use crate::stream::output_format::OutputFormat;
-use crate::{acp, amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
+use crate::{acp, amp, claude, cline, codex, copilot, cursor, gemini, goose, opencode, pi, qwen, text};
 use ralph_util::json::MalformedJson;
 
 /// Parses the output of one agent process.
@@ -101,6 +101,8 @@ pub fn parser_for_format(format: OutputFormat) -> Box<dyn StreamParser> {
         OutputFormat::Qwen => Box::new(qwen::stream_parser()),
         OutputFormat::Copilot => Box::new(copilot::stream_parser()),
         OutputFormat::Goose => Box::new(goose::stream_parser()),
+        OutputFormat::Cursor => Box::new(cursor::stream_parser()),
+        OutputFormat::Pi => Box::new(pi::stream_parser()),
         OutputFormat::Acp => Box::new(acp::stream_parser()),
     }
 }

@@ -19,6 +19,7 @@ const PROFILE: AgentProfile = AgentProfile {
     login_hint: "ralph does not know how the program logs in",
     login_variables: &[],
     login_files: &[],
+    login_file_members: &[],
     reports_cost: false,
 };
 

@@ -21,6 +21,7 @@ pub use settings::all_settings::{
     AgentSettings, JudgeSettings, LimitSettings, SessionSettings, Settings, SignalSettings,
 };
 pub use settings::chosen_agent::ChosenAgent;
+pub use settings::loosened_rule::LoosenedRule;
 pub use settings::origin::{FileLayer, Setting, SettingOrigin};
 pub use settings::pipeline::{LandingMode, PipelineSettings};
 pub use settings::project_commands::{ProjectCommand, SettingsPart, SettingsUse};

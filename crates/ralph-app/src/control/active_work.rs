@@ -14,10 +14,19 @@ async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<Act
     // In this order a loop that starts meanwhile is returned twice rather than not at all.
     let leases = store.list_leases().await?;
     let rows = store.running_loops().await?;
-    let tasks: Vec<String> = rows.iter().filter_map(|row| row.run.task.clone()).collect();
-    let preparing: Vec<ActiveWork> =
-        leases.into_iter().filter(|lease| is_preparing(lease, &tasks)).map(preparing_task).collect();
+    let preparing: Vec<ActiveWork> = tasks_without_loop(leases, &rows).map(preparing_task).collect();
     Ok(rows.into_iter().map(|row| loop_of_row(project, row)).chain(preparing).collect())
+}
+
+/// Returns the tasks that live workers prepare: they have no loop yet.
+pub(super) async fn prepared_tasks(store: &Store, loops: &[LoopRow]) -> AppResult<Vec<String>> {
+    let leases = store.list_leases().await?;
+    Ok(tasks_without_loop(leases, loops).collect())
+}
+
+fn tasks_without_loop(leases: Vec<LeaseRow>, loops: &[LoopRow]) -> impl Iterator<Item = String> {
+    let tasks: Vec<String> = loops.iter().filter_map(|row| row.run.task.clone()).collect();
+    leases.into_iter().filter(move |lease| is_preparing(lease, &tasks)).map(|lease| lease.task_lease.task_id)
 }
 
 fn loop_of_row(project: &Project, row: LoopRow) -> ActiveWork {
@@ -37,8 +46,8 @@ fn is_preparing(lease: &LeaseRow, tasks_with_loop: &[String]) -> bool {
         && owner.is_some_and(|owner| !owner.process.has_exited_here())
 }
 
-fn preparing_task(lease: LeaseRow) -> ActiveWork {
-    ActiveWork::SettingUp(TaskSetup { task_id: lease.task_lease.task_id })
+fn preparing_task(task_id: String) -> ActiveWork {
+    ActiveWork::SettingUp(TaskSetup { task_id })
 }
 
 /// Reads the active work of a project again and again. The store is created with the first run, which may start

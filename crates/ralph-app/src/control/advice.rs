@@ -27,6 +27,12 @@ pub enum ControlAdvice {
     DecideClaim { id: String },
     /// Reject the claim: its files cannot be accepted.
     RejectInstead { id: String },
+    /// The loop of this task or run is running: its limits and its guidance can be changed there.
+    ChangeRunningLoop { id: String },
+    /// No loop is running: this task or run can be resumed with other limits.
+    ResumeWithLimits { id: String },
+    /// Raise the limit that the run has reached.
+    RaiseLimit,
     /// A run is resumed, not retried.
     ResumeRunInstead,
 }

@@ -74,16 +74,27 @@ impl Cancellation<'_> {
     /// The worker of the task is between two loops. It reads the command when it starts the next one.
     async fn cancel_through_worker(&self, owner: &RunOwner) -> AppResult<CancelResult> {
         self.target.send_command(&ControlCommand::Cancel, Some(owner)).await?;
-        let task = self.target.name().to_owned();
         if self.mode == CancelMode::NoWait {
-            return Ok(CancelResult::StoppingTask { task });
+            return Ok(CancelResult::StoppingTask { task: self.target.name().to_owned() });
         }
-        let cancelled = async || {
+        self.wait_until_task_ends(owner).await
+    }
+
+    /// Waits until the worker has carried out a cancel between two loops of the task.
+    async fn wait_until_task_ends(&self, owner: &RunOwner) -> AppResult<CancelResult> {
+        let task = self.target.name().to_owned();
+        let ended = async || {
             let row = self.target.store.get_task(&task).await?;
-            Ok(row.filter(|row| row.task.status == TaskStatus::Cancelled).map(drop))
+            Ok(row
+                .map(|row| row.task.status)
+                .filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Done)))
         };
-        match poll_with_timeout(ANSWER_TIMEOUT * 2, cancelled).await? {
-            Some(()) => Ok(CancelResult::TaskCancelled { task }),
+        match poll_with_timeout(ANSWER_TIMEOUT * 2, ended).await? {
+            Some(TaskStatus::Cancelled) => {
+                self.wait_until_released().await?;
+                Ok(CancelResult::TaskCancelled { task })
+            }
+            Some(_) => Err(nothing_to_cancel(&task)),
             None => {
                 let message = format!("{owner} prepares the next loop of {task}");
                 Err(AppError::from_message(ErrorKind::StateUnusable, message)
@@ -131,10 +142,14 @@ impl Cancellation<'_> {
             ("cancelled", Some(CommandAnswer::NoEffect) | None) => {
                 Ok(CancelResult::LoopAlreadyCancelled(describe_loop(&row)))
             }
-            (_, _) => {
-                store.withdraw_command(command_id).await?;
-                self.cancel_idle_target().await
-            }
+            // It ended by itself. The worker of its task carries out the cancel before the next loop.
+            (_, _) => match self.target.find_worker().await? {
+                Some(owner) => self.wait_until_task_ends(&owner).await,
+                None => {
+                    store.withdraw_command(command_id).await?;
+                    self.cancel_idle_target().await
+                }
+            },
         }
     }
 
@@ -181,9 +196,7 @@ impl Cancellation<'_> {
         let Some(row) = self.target.store.get_task(id).await? else { return Ok(CancelResult::Deleted) };
         match row.task.status {
             TaskStatus::Cancelled => return Ok(CancelResult::TaskAlreadyCancelled { task }),
-            TaskStatus::Done => {
-                return Err(AppError::preflight(format!("{id} is done")).with_advice("there is nothing to cancel"));
-            }
+            TaskStatus::Done => return Err(nothing_to_cancel(id)),
             TaskStatus::Todo
             | TaskStatus::Coding
             | TaskStatus::Reviewing
@@ -194,4 +207,8 @@ impl Cancellation<'_> {
         self.target.settle_task(id, TaskSettlement::Cancelled).await?;
         Ok(CancelResult::IdleTaskCancelled { task })
     }
+}
+
+fn nothing_to_cancel(task: &str) -> AppError {
+    AppError::preflight(format!("{task} is done")).with_advice("there is nothing to cancel")
 }

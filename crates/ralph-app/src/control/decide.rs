@@ -14,17 +14,19 @@ use super::{ControlAdvice, LoopTarget, LoopTargetKind};
 use crate::advice::Advice;
 use crate::config::ConfigSource;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::refuse_command_by_agent;
+use crate::run::{describe_candidate, list_runs, refuse_command_by_agent, several_candidates_error};
 use crate::view::short_id;
 
 /// Longer reasons belong into a file that they name.
 const MAX_REASON_BYTES: usize = 16 * 1024;
+/// Among how many of the newest runs a claim that waits is searched if none is named.
+const DECISION_WINDOW: u32 = 200;
 
 /// A decision on the claim of a task or run.
 pub struct DecisionRequest<'a> {
     pub project: &'a Project,
-    /// The id of a task, or a part of the id of a run.
-    pub id: &'a str,
+    /// The id of a task, or a part of the id of a run. Without it, the only claim that waits is meant.
+    pub id: Option<&'a str>,
     pub because: Option<String>,
     pub config: &'a ConfigSource,
 }
@@ -50,7 +52,7 @@ pub enum RejectResult {
 /// Accepts the claim that waits. The measured proof level stays.
 pub async fn accept_claim(request: DecisionRequest<'_>) -> AppResult<AcceptResult> {
     refuse_command_by_agent(request.project, "accept work of the project that it works on")?;
-    let target = LoopTarget::find(request.project, request.id).await?;
+    let target = find_decision_target(request.project, request.id).await?;
     let accepted = accept_target(&target, &request).await;
     target.close().await;
     accepted
@@ -59,10 +61,33 @@ pub async fn accept_claim(request: DecisionRequest<'_>) -> AppResult<AcceptResul
 /// Rejects the claim that waits. The reason is part of the next prompt.
 pub async fn reject_claim(request: DecisionRequest<'_>) -> AppResult<RejectResult> {
     refuse_command_by_agent(request.project, "reject work of the project that it works on")?;
-    let target = LoopTarget::find(request.project, request.id).await?;
+    let target = find_decision_target(request.project, request.id).await?;
     let rejected = reject_target(&target, &request).await;
     target.close().await;
     rejected
+}
+
+/// Finds the task or run that is named, or the only one whose claim waits for a decision.
+async fn find_decision_target(project: &Project, id: Option<&str>) -> AppResult<LoopTarget> {
+    if let Some(id) = id {
+        return LoopTarget::find(project, id).await;
+    }
+    let recent = list_runs(project, DECISION_WINDOW).await?;
+    let mut waiting: Vec<&RunRow> = Vec::new();
+    for run in recent.iter().filter(|run| run.status == Outcome::Blocked.as_str()) {
+        let is_known = run.task.is_some() && waiting.iter().any(|known| known.task == run.task);
+        if !is_known && waits_for_decision(project, run.task.as_deref().unwrap_or(&run.id)).await? {
+            waiting.push(run);
+        }
+    }
+    match waiting.as_slice() {
+        [] => Err(AppError::preflight("no claim waits for a decision").with_advice(ControlAdvice::ListTargets)),
+        [run] => LoopTarget::find(project, run.task.as_deref().unwrap_or(&run.id)).await,
+        several => {
+            let candidates = several.iter().map(|run| describe_candidate(run));
+            Err(several_candidates_error("several claims wait for a decision", candidates))
+        }
+    }
 }
 
 /// Returns whether the claim of a run or task waits for the decision of a person.

@@ -1,6 +1,8 @@
 //! The decision on a stage that a worker ran: the task moves on, or its stage continues.
+use ralph_core::continuation::Continuation;
 use ralph_core::decision::{PersonDecision, WaitingClaim};
 use ralph_core::event::PersonVerdict;
+use ralph_core::limit_change::ChangedLimits;
 use ralph_core::pipeline::{Pipeline, PipelineAction, TaskProgress};
 use ralph_core::receipt::Receipt;
 use ralph_core::task::{Role, TaskStatus};
@@ -9,6 +11,7 @@ use ralph_store::{LeaseDisposition, RunRow, TakeoverGuard, TaskLease, TaskProgre
 use ralph_util::failpoints::{self, FailPoint};
 
 use super::claimed_files::ClaimedFiles;
+use super::continue_run::record_continuation;
 use super::decide::{ensure_blocked, record_decision};
 use super::{ControlAdvice, LoopTarget};
 use crate::config::ConfigSource;
@@ -112,6 +115,38 @@ impl<'a> StageDecision<'a> {
             self.advance(&lease, &progress, TaskStatus::before_stage(&self.role), None).await
         };
         self.release_after(rejected.await, &lease).await
+    }
+
+    /// Continues the run of the stage with other limits or guidance. A worker resumes it.
+    pub(super) async fn continue_run(&self, continuation: Continuation) -> AppResult<ChangedLimits> {
+        let lease = self.lease_task().await?;
+        let continued = async {
+            let progress = self.load_ended_progress().await?.reopen_stage(self.role.clone(), self.row.id.clone());
+            let guard = TakeoverGuard::HoldsLease(&lease);
+            let limits = record_continuation(self.target, self.row, continuation, guard).await?;
+            self.advance(&lease, &progress, TaskStatus::before_stage(&self.role), None).await?;
+            Ok(limits)
+        };
+        self.release_after(continued.await, &lease).await
+    }
+
+    /// Returns the progress of the task, if this run is its newest and the task is not finished.
+    async fn load_ended_progress(&self) -> AppResult<TaskProgress> {
+        let store = &self.target.store;
+        let status = store.get_task(&self.task).await?.map_or(TaskStatus::Cancelled, |row| row.task.status);
+        if let TaskStatus::Done | TaskStatus::Cancelled = status {
+            return Err(AppError::preflight(format!("{} is {}", self.task, status.as_str())));
+        }
+        let newest = store.runs_of_task(&self.task).await?.pop();
+        match (newest, store.task_progress(&self.task).await?) {
+            (Some(newest), Some(progress)) if newest.id == self.row.id => Ok(progress),
+            (_, _) => Err(AppError::preflight(format!(
+                "run {} is not the last stage of {}, so it cannot be continued",
+                short_id(&self.row.id),
+                self.task
+            ))
+            .with_advice(ControlAdvice::ShowStatus)),
+        }
     }
 
     async fn queue_next_stage(

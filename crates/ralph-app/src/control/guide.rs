@@ -37,10 +37,10 @@ pub fn parse_guidance(bytes: Vec<u8>) -> AppResult<String> {
     }
 }
 
-/// Sends guidance to the loop of a task or run.
-pub async fn send_guidance(project: &Project, id: &str, guidance: String) -> AppResult<GuideResult> {
+/// Sends guidance to the loop of a task or run, or to the only active loop.
+pub async fn send_guidance(project: &Project, id: Option<&str>, guidance: String) -> AppResult<GuideResult> {
     refuse_command_by_agent(project, "guide a loop of the project that it works on")?;
-    let target = LoopTarget::find(project, id).await?;
+    let target = LoopTarget::find_named_or_only(project, id).await?;
     let sent = send_to_target(&target, guidance).await;
     target.close().await;
     sent
@@ -65,6 +65,10 @@ async fn send_to_target(target: &LoopTarget, guidance: String) -> AppResult<Guid
         return Ok(GuideResult::Stored { name: target.name().to_owned() });
     };
     if target.wait_for_answer(&id).await?.is_none() {
+        // Guidance for a task waits for its next loop.
+        if matches!(target.kind, LoopTargetKind::Task { .. }) && target.find_driven_loop().await?.is_none() {
+            return Ok(GuideResult::Stored { name: target.name().to_owned() });
+        }
         return Err(unresponsive_error(row, owner.as_ref())
             .with_advice("the guidance stays: the loop reads it as soon as it answers"));
     }
@@ -72,7 +76,7 @@ async fn send_to_target(target: &LoopTarget, guidance: String) -> AppResult<Guid
 }
 
 /// Refuses a task or run that has no further prompt.
-fn refuse_ended_target(target: &LoopTarget) -> AppResult<()> {
+pub(super) fn refuse_ended_target(target: &LoopTarget) -> AppResult<()> {
     let name = target.name();
     let refused = |message: String| Err(AppError::preflight(message).with_advice(ControlAdvice::DescribeNextWork));
     match &target.kind {

@@ -11,10 +11,12 @@ use ralph_engine::run_driver::{Clock, RunSpec};
 use ralph_store::{CommandAnswer, CommandTarget, LoopRow, Store, TaskOwnership, TaskSettlement};
 use ralph_util::suggest;
 
+use super::active_work::prepared_tasks;
 use super::{ANSWER_TIMEOUT, ControlAdvice, poll_with_timeout};
-use crate::advice::Advice;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::run::{open_existing_store, refuse_session_run};
+use crate::run::{
+    ambiguous_run_error, describe_candidate, open_existing_store, refuse_session_run, several_candidates_error,
+};
 use crate::view::short_id;
 
 /// The task or run that a person wants to control.
@@ -56,6 +58,28 @@ impl Display for LoopPosition {
 }
 
 impl LoopTarget {
+    /// Finds the loop that is named, or the only active one. Fails if several are active, and names them.
+    pub async fn find_named_or_only(project: &Project, id: Option<&str>) -> AppResult<Self> {
+        match id {
+            Some(id) => Self::find(project, id).await,
+            None => Self::find_only_active(project).await,
+        }
+    }
+
+    async fn find_only_active(project: &Project) -> AppResult<Self> {
+        let none = || AppError::preflight("no loop is active in this project").with_advice(ControlAdvice::ListTargets);
+        let store = open_existing_store(project).await?.ok_or_else(none)?;
+        let mut active = load_active_targets(project, &store).await?;
+        match active.len() {
+            0 => Err(none()),
+            1 => Self::find(project, &active.swap_remove(0).id).await,
+            _ => {
+                let candidates = active.into_iter().map(|target| target.description);
+                Err(several_candidates_error("several loops are active", candidates))
+            }
+        }
+    }
+
     /// Finds the task with this id, else the run whose id starts or ends with it.
     pub async fn find(project: &Project, id: &str) -> AppResult<Self> {
         if id.trim().is_empty() {
@@ -144,6 +168,35 @@ impl LoopTarget {
     }
 }
 
+/// Returns whether a text is the id of a task, or the short or full id of a run.
+pub async fn is_target_name(project: &Project, text: &str) -> AppResult<bool> {
+    let Some(store) = open_existing_store(project).await? else { return Ok(false) };
+    let is_task = store.get_task(text).await?.is_some();
+    let named = store.find_runs_by_id_part(text).await?;
+    store.close().await;
+    Ok(is_task || named.iter().any(|run| run.id == text || short_id(&run.id) == text))
+}
+
+/// A loop that a command without an id could mean.
+struct ActiveTarget {
+    /// The id of its task or its run.
+    id: String,
+    description: String,
+}
+
+/// Returns the loops that a process drives, and the tasks that a worker prepares.
+async fn load_active_targets(project: &Project, store: &Store) -> AppResult<Vec<ActiveTarget>> {
+    let is_driven = |row: &LoopRow| matches!(find_driver(project, row), DriverStatus::Driven(_));
+    let loops: Vec<LoopRow> = store.running_loops().await?.into_iter().filter(is_driven).collect();
+    let target_of = |row: &LoopRow| ActiveTarget {
+        id: row.run.task.clone().unwrap_or_else(|| row.run.id.clone()),
+        description: describe_candidate(&row.run),
+    };
+    let preparing = prepared_tasks(store, &loops).await?;
+    let preparing = preparing.into_iter().map(|id| ActiveTarget { description: id.clone(), id });
+    Ok(loops.iter().map(target_of).chain(preparing).collect())
+}
+
 /// Returns the id of the loop's task, or the short id of its run.
 fn loop_name(row: &LoopRow) -> &str {
     row.run.task.as_deref().unwrap_or_else(|| short_id(&row.run.id))
@@ -180,10 +233,7 @@ async fn find_run_by_part(store: &Store, part: &str) -> AppResult<LoopRow> {
     let row = match found.len() {
         1 => store.loop_of_run(&found.swap_remove(0).id).await?,
         0 => None,
-        _ => {
-            return Err(AppError::invalid_request(format!("{part:?} matches more than one run"))
-                .with_advice(Advice::GiveLongerRunId));
-        }
+        _ => return Err(ambiguous_run_error(part, &found)),
     };
     match row {
         Some(row) => Ok(row),

@@ -7,6 +7,7 @@ use super::finding::{DoctorFinding, FindingStatus};
 use super::version_probe::{self, VersionAnswer};
 use super::{hooks, login};
 use crate::advice::Advice;
+use crate::agents::NEVER_RUN_NOTE;
 use ralph_agents as agent;
 use ralph_agents::detect_installed::{self, AgentPresence};
 use ralph_agents::install::RalphExecutable;
@@ -91,6 +92,9 @@ impl AgentHealth {
             VersionAnswer::Failed { .. } => None,
         };
         self.findings.extend(version_finding(answer, version.as_ref(), examination.agent_use));
+        if about.tested_version.is_none() {
+            self.findings.push(DoctorFinding::new("tested", FindingStatus::Note, NEVER_RUN_NOTE));
+        }
         self.findings.push(login::check_login(&about));
         self.findings.extend(known_problems(agent, examination, version.as_ref()));
         self.version = version.map(|version| version.to_string());

@@ -9,6 +9,7 @@ use ralph_process::Keeper;
 use super::agents::{AgentExamination, AgentHealth, AgentUse, examine_agent};
 use super::finding::{DoctorFinding, FindingStatus, worst_status};
 use super::machine::{ExaminedProject, check_machine};
+use crate::agents::load_version_cache;
 use crate::config::{ConfigError, ConfigSource, Settings};
 use crate::install::find_own_program;
 use crate::interaction::Interaction;
@@ -50,7 +51,20 @@ pub async fn diagnose(request: DiagnosisRequest, keeper: &Keeper, person: &dyn I
     checks.push(settings_finding);
     let own_program = find_own_program().ok();
     let examination = AgentExamination { root, agent_use: AgentUse::Unused, version_timeout, own_program };
-    DoctorReport { agents: examine_agents(keeper, &requested, &examination, &chosen).await, checks }
+    let agents = examine_agents(keeper, &requested, &examination, &chosen).await;
+    remember_versions(&agents);
+    DoctorReport { agents, checks }
+}
+
+/// Remembers the printed versions for commands that do not start agents. It is only a cache, so errors are ignored.
+fn remember_versions(agents: &[AgentHealth]) {
+    let mut cache = load_version_cache();
+    for agent in agents {
+        if let (Some(path), Some(version)) = (&agent.path, &agent.version) {
+            cache.set_version(path, version);
+        }
+    }
+    let _ = cache.save();
 }
 
 /// Examines all agents concurrently, because some are slow to print their version.

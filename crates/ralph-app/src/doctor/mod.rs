@@ -1,4 +1,5 @@
-//! `ralph doctor`: checks that agents and this machine are ready. It changes nothing.
+//! `ralph doctor`: checks that agents and this machine are ready. It changes nothing but the cache of
+//! versions.
 mod agents;
 mod diagnosis;
 mod finding;
@@ -9,5 +10,7 @@ mod version_probe;
 
 pub use agents::{AgentExamination, AgentHealth, AgentUse, examine_agent};
 pub use diagnosis::{DiagnosisRequest, DoctorReport, diagnose};
+pub(crate) use login::has_login;
+
 pub use finding::{DoctorAdvice, DoctorFinding, FindingStatus, worst_status};
 pub use machine::{ExaminedProject, check_machine};

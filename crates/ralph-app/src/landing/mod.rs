@@ -105,8 +105,11 @@ impl LandingContext<'_> {
         };
         report.removal = run_git_blocking(layout, move |layout| {
             worktree::finish_landing(layout, &landing)?;
-            Ok(worktree::remove_worktree(layout, &landing.task_id)
-                .unwrap_or_else(|error| WorktreeRemoval::Kept(error.to_string())))
+            let removal = worktree::remove_worktree(layout, &landing.task_id)
+                .unwrap_or_else(|error| WorktreeRemoval::Kept(error.to_string()));
+            // The work has landed; a branch that could not be removed stays for `gc`.
+            let _ = worktree::remove_merged_branch(layout, &landing.task_id);
+            Ok(removal)
         })
         .await?;
         report.is_landed = true;

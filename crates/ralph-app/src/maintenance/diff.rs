@@ -25,6 +25,7 @@ pub enum DiffEnd {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDiff {
+    pub run_id: String,
     /// The diff as git prints it.
     pub text: String,
     pub end: DiffEnd,
@@ -40,12 +41,12 @@ pub async fn diff_run(project: &Project, part: Option<&str>, detail: DiffDetail)
     let end = if after.is_some() { DiffEnd::RunEnd } else { DiffEnd::Now };
     let after = match after {
         Some(after) => after,
-        None => git::write_worktree_tree(&root).map_err(WorktreeError::Git)?,
+        None => worktree::write_current_tree(&root)?,
     };
     let options: &[&str] = match detail {
         DiffDetail::Full => &[],
         DiffDetail::FileList => &["--stat=100"],
     };
     let text = git::render_diff(&root, &before, &after, options).map_err(WorktreeError::Git)?;
-    Ok(RunDiff { text: String::from_utf8_lossy(&text).into_owned(), end })
+    Ok(RunDiff { run_id: run.id, text: String::from_utf8_lossy(&text).into_owned(), end })
 }

@@ -1,5 +1,6 @@
 //! Exports a run: a header and its journal, as JSON lines.
 use ralph_engine::project::Project;
+use ralph_store::RunRow;
 
 use crate::error::AppResult;
 use crate::run::{FoundRun, find_run};
@@ -8,7 +9,8 @@ use crate::view::event_json_line;
 const EVENTS_PER_PAGE: u32 = 1_000;
 
 /// Passes the lines of the export to `write`: those of the run whose id starts or ends with `part`, or of the newest run.
-pub async fn export_run(project: &Project, part: Option<&str>, mut write: impl FnMut(&str)) -> AppResult<()> {
+/// Returns the run.
+pub async fn export_run(project: &Project, part: Option<&str>, mut write: impl FnMut(&str)) -> AppResult<RunRow> {
     let FoundRun { store, run } = find_run(project, part).await?;
     let header = store.export_header(&run).await?;
     write(&serde_json::to_string(&header).unwrap_or_default());
@@ -20,7 +22,7 @@ pub async fn export_run(project: &Project, part: Option<&str>, mut write: impl F
         announced.for_each(|row| write(&event_json_line(&run.id, row)));
         match rows.last() {
             Some(last) => last_seq = last.seq,
-            None => return Ok(()),
+            None => return Ok(run),
         }
     }
 }

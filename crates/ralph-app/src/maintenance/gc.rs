@@ -9,7 +9,7 @@ use ralph_engine::execution_log::ExecutionLog;
 use ralph_engine::lock::{self, LockSharing, RunOwner};
 use ralph_engine::project::Project;
 use ralph_engine::worktree::{self, TaskWorktree, WorktreeLayout, WorktreeRemoval};
-use ralph_store::{RunActivity, Store};
+use ralph_store::{RunActivity, Store, TaskListItem};
 use ralph_util::session_log_file;
 
 use super::retention::{
@@ -46,6 +46,8 @@ pub struct GcReport {
     /// How many logs that a killed process left in pieces were joined.
     pub joined_logs: u64,
     pub worktrees: Vec<PathBuf>,
+    /// The branches of tasks whose work is merged and whose work trees are gone.
+    pub branches: Vec<String>,
     pub failures: Vec<RetentionError>,
 }
 
@@ -113,6 +115,7 @@ impl GarbageCollector<'_> {
         }
         self.remove_old_execution_log();
         self.report.worktrees = self.remove_merged_worktrees().await?;
+        self.report.branches = self.remove_merged_branches().await?;
         Ok(self.report)
     }
 
@@ -146,6 +149,23 @@ impl GarbageCollector<'_> {
         let trees = worktree::list_task_worktrees(&layout).unwrap_or_default();
         let over = trees.into_iter().filter(|tree| is_over(&tree.task_id));
         Ok(over.filter(|tree| self.remove_worktree(&layout, tree)).map(|tree| tree.path).collect())
+    }
+
+    /// Removes the branches of closed tasks whose work is merged and whose work trees are gone.
+    async fn remove_merged_branches(&self) -> AppResult<Vec<String>> {
+        let Ok(layout) = WorktreeLayout::for_project(self.project) else { return Ok(Vec::new()) };
+        let is_over = |task: &&TaskListItem| matches!(task.status, TaskStatus::Done | TaskStatus::Cancelled);
+        let is_removed = |task: &&TaskListItem| {
+            let removed = if self.is_dry_run() {
+                worktree::is_branch_removable(&layout, &task.id)
+            } else {
+                worktree::remove_merged_branch(&layout, &task.id)
+            };
+            removed.unwrap_or(false)
+        };
+        let tasks = self.store.list_tasks().await?;
+        let removed = tasks.iter().filter(is_over).filter(is_removed);
+        Ok(removed.map(|task| format!("ralph/{}", task.id)).collect())
     }
 
     /// Returns whether the work tree was removed, or would be.

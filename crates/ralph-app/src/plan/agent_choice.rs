@@ -38,7 +38,7 @@ pub fn build_agent_choice(settings: &Settings, chosen: ChosenAgent, extra_args: 
 }
 
 /// A mistake in the request itself needs no place; one in the configuration is reported with its place.
-fn request_or_config_error(flags: &[&SettingOrigin], error: ConfigError) -> AppError {
+pub(super) fn request_or_config_error(flags: &[&SettingOrigin], error: ConfigError) -> AppError {
     let is_wrong = |origin: &SettingOrigin| match origin {
         SettingOrigin::Flag { name } => error.place == *name,
         SettingOrigin::File { .. } | SettingOrigin::Environment { .. } | SettingOrigin::BuiltIn => false,

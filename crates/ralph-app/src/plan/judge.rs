@@ -4,7 +4,7 @@ use std::path::Path;
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy};
 
-use super::agent_choice::build_agent_choice;
+use super::agent_choice::{build_agent_choice, request_or_config_error};
 use crate::advice::Advice;
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
@@ -49,7 +49,9 @@ fn choose_api_judge(settings: &Settings, endpoint: JudgeEndpoint, criteria: &[Cr
 }
 
 fn choose_agent_judge(settings: &Settings, project: &Project) -> AppResult<JudgeProvider> {
-    let agent = build_agent_choice(settings, settings.judge_agent(&project.root)?, Vec::new())?;
+    let flags = [&settings.judge.agent.origin, &settings.judge.model.origin];
+    let chosen = settings.judge_agent(&project.root).map_err(|error| request_or_config_error(&flags, error))?;
+    let agent = build_agent_choice(settings, chosen, Vec::new())?;
     let program = agent.overrides.cli.as_deref().unwrap_or(agent.adapter.program().name());
     // With another policy the run does not depend on the judge.
     if settings.judge.on_error.value == JudgeErrorPolicy::Reject {

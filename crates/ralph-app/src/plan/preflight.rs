@@ -5,8 +5,10 @@ use ralph_core::budget::{Budget, UnknownCostPolicy};
 use ralph_engine::run_driver::{AgentChoice, AgentJob, RunPlan};
 use ralph_process as process;
 use ralph_process::SpawnError;
+use ralph_util::sanitize::sanitize_text;
 
 use crate::advice::Advice;
+use crate::agents::find_installed_agents;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::state::{StateEvidence, adopt_old_state};
 
@@ -73,8 +75,14 @@ fn agent_program_error(agent: &AgentChoice, error: &SpawnError, advice: &Advice)
         SpawnError::MissingInterpreter { .. } => {
             failure.with_advice("install the interpreter, or correct the first line of the script")
         }
-        SpawnError::WrongFormat { .. } => failure
-            .with_advice("a script needs a first line such as #!/bin/sh; a binary must be built for this machine"),
+        SpawnError::WrongFormat { program } => match read_stub_message(program) {
+            Some(message) => failure.with_cause(format!("the file says: {message}")).with_advice(
+                "npm installed only a placeholder, because it did not run the install scripts: install the agent again \
+                 and allow them",
+            ),
+            None => failure
+                .with_advice("a script needs a first line such as #!/bin/sh; a binary must be built for this machine"),
+        },
         SpawnError::NoSuchDirectory { .. }
         | SpawnError::ArgumentsTooLong { .. }
         | SpawnError::KeeperDied { .. }
@@ -83,13 +91,31 @@ fn agent_program_error(agent: &AgentChoice, error: &SpawnError, advice: &Advice)
     }
 }
 
+/// Larger files are not placeholders.
+const MAX_STUB_BYTES: u64 = 8_192;
+
+/// Returns what the placeholder of a program says: npm leaves such a script, without a `#!` line, if it does not run the
+/// install scripts of a package.
+fn read_stub_message(program: &Path) -> Option<String> {
+    let is_small = std::fs::metadata(program).is_ok_and(|file| file.len() <= MAX_STUB_BYTES);
+    let text = is_small.then(|| std::fs::read_to_string(program).ok()).flatten()?;
+    let message = text.lines().find_map(|line| line.trim().strip_prefix("echo \"")?.split_once('"'))?.0;
+    (!message.is_empty()).then(|| sanitize_text(message))
+}
+
 fn program_not_found_error(agent: &AgentChoice, program: &Path, advice: &Advice) -> AppError {
     let name = program.display();
     if name.to_string().contains('/') {
         return AppError::preflight(format!("the agent program {name} does not exist")).with_advice(advice.clone());
     }
     let path = std::env::var("PATH").unwrap_or_default();
-    AppError::preflight(format!("the agent {name} was not found on PATH"))
+    let installed = find_installed_agents(&std::env::current_dir().unwrap_or_default());
+    let names: Vec<&str> = installed.iter().map(|agent| agent.name).collect();
+    let error = AppError::preflight(format!("the agent {name} was not found on PATH"))
         .with_cause(format!("PATH is {path:?}"))
-        .with_advice(Advice::InstallAgent(agent.adapter.profile().install))
+        .with_advice(Advice::InstallAgent(agent.adapter.profile().install));
+    match names.is_empty() {
+        true => error,
+        false => error.with_cause(format!("these agents are installed: {}", names.join(", "))),
+    }
 }

@@ -18,11 +18,11 @@ mod worktree;
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
 pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_command_by_agent};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
-pub use follow::FollowedRun;
+pub use follow::{FollowedRun, ReplayScope};
 pub use leftovers::kill_leftover_processes;
 pub use lookup::{
-    FoundRun, find_active_run, find_resumable_run, find_run, find_run_or_task, is_orphaned, list_runs,
-    open_existing_store, refuse_session_run,
+    FoundRun, FoundRuns, ambiguous_run_error, describe_candidate, find_active_run, find_only_run, find_resumable_run,
+    find_run, find_runs, is_orphaned, list_runs, open_existing_store, refuse_session_run, several_candidates_error,
 };
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};
 pub use prepared_run::{PreparedRun, RunWorkspace, StartRunRequest, prepare_run};
@@ -32,7 +32,7 @@ pub use resume_run::{
     resume_run,
 };
 pub use run_summary::{CompletionRecord, RunSummary};
-pub use run_view::load_run_view;
+pub use run_view::{SentPrompt, load_run_view, load_sent_prompt};
 pub(crate) use started_run::abandon_store;
 pub use started_run::{ControlSource, DrivenRun, FinishedRun, RunDelivery, RunHost, StartedRun, start_run};
 pub use task_stage::{PreparedStage, StageOutOfTurn, TaskRunRequest, ensure_task_run_allowed, prepare_task_run};

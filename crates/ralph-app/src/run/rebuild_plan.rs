@@ -42,7 +42,10 @@ impl ResumeRequest<'_> {
             // Registers the secrets of the configuration; a wrong configuration is reported below.
             drop(self.config.load_settings(Some(project)));
         }
-        let spec = RunSpec::parse(&row.settings).map_err(|error| run_spec_error(&error))?;
+        let mut spec = RunSpec::parse(&row.settings).map_err(|error| run_spec_error(&error))?;
+        // A person may have changed them since the run started.
+        spec.policy.max_iterations = stored.state.policy.max_iterations;
+        spec.policy.budget = stored.state.policy.budget;
         let mut changes = spec.describe_changes();
         changes.extend(self.describe_config_changes(project, spec.config_fingerprints.as_deref()));
         let worktree = spec.worktree_name.clone();

@@ -11,7 +11,7 @@ use ralph_util::failpoints::{self, FailPoint};
 use super::started_run::acquire_run_lease;
 use super::{
     FoundRun, RebuiltRun, ResumeRequest, RunHost, StartedRun, find_resumable_run, find_run, kill_leftover_processes,
-    refuse_command_by_agent, refuse_recursion, refuse_session_run,
+    open_existing_store, refuse_command_by_agent, refuse_recursion, refuse_session_run,
 };
 use crate::advice::Advice;
 use crate::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
@@ -34,6 +34,10 @@ pub enum ResumeNotNeeded {
     /// The process that drives the run has resumed it. `position` names the loop and its iteration.
     WokenUp {
         position: String,
+    },
+    /// The task has no loop at the moment; its next one does not start paused any more.
+    PauseWithdrawn {
+        task: String,
     },
     Ended(Box<EndedRun>),
 }
@@ -93,6 +97,9 @@ pub async fn prepare_resume(
     request: &ResumeRequest<'_>,
 ) -> AppResult<PreparedResume> {
     refuse_command_by_agent(project, "resume a loop of the project that it works on")?;
+    if let Some(task) = withdraw_task_pause(project, part).await? {
+        return Ok(PreparedResume::NotNeeded(ResumeNotNeeded::PauseWithdrawn { task }));
+    }
     let FoundRun { store, run: row } = find_resumable_run(project, part).await?;
     let prepared = match wake_paused_run(&store, &row, project).await? {
         Some(position) => Ok(PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { position })),
@@ -100,6 +107,14 @@ pub async fn prepare_resume(
     };
     store.close().await;
     prepared
+}
+
+/// Withdraws the pause of a task whose next loop would start paused. Returns the task.
+async fn withdraw_task_pause(project: &Project, part: Option<&str>) -> AppResult<Option<String>> {
+    let (Some(task), Some(store)) = (part, open_existing_store(project).await?) else { return Ok(None) };
+    let is_withdrawn = store.withdraw_pauses(task).await?;
+    store.close().await;
+    Ok(is_withdrawn.then(|| task.to_owned()))
 }
 
 /// Tells the process that drives a paused run to resume it. Returns `None` if the run is not paused or has no driver.

@@ -102,9 +102,14 @@ fn missing_plugin_error(project: &Project, name: &str) -> AppError {
 }
 
 fn unapproved_error(settings: &Settings, status: TrustStatus) -> AppError {
-    let failure = AppError::preflight(match status {
-        TrustStatus::Changed => "the commands of this project have changed since you approved them",
-        TrustStatus::Unknown | TrustStatus::Approved => "you have not approved the commands of this project",
+    let has_commands = settings.project_commands.len() > settings.loosened_rules.len();
+    let failure = AppError::preflight(match (status, has_commands) {
+        (TrustStatus::Changed, true) => "the commands of this project have changed since you approved them",
+        (TrustStatus::Changed, false) => "the rules that this project loosens have changed since you approved them",
+        (TrustStatus::Unknown | TrustStatus::Approved, true) => "you have not approved the commands of this project",
+        (TrustStatus::Unknown | TrustStatus::Approved, false) => {
+            "this project loosens your rules, and you have not approved that"
+        }
     });
     let commands = settings.project_commands.iter().map(format_command);
     commands.fold(failure, AppError::with_cause).with_advice(Advice::ApproveCommands)

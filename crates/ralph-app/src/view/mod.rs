@@ -6,6 +6,7 @@ mod preparation;
 mod receipt;
 mod run;
 mod run_list;
+mod run_title;
 mod stats;
 mod status;
 mod task;
@@ -14,12 +15,13 @@ mod text_format;
 
 pub use event_line::{event_json_line, timestamp_json};
 pub use run::RunView;
-pub use run_list::{run_json, run_lines};
+pub use run_list::{RUN_COLUMNS, run_cells, run_json};
+pub use run_title::run_title;
 pub use stats::StatsView;
 pub use status::{ActiveWork, DescribeRemedy, LoopLiveness, LoopRemedy, LoopView, TaskSetup, format_age};
 pub use task::{RoleCriteria, TaskView};
-pub use task_line::{TaskListItemJson, is_task_ready, task_line};
+pub use task_line::{TASK_COLUMNS, TaskListItemJson, is_task_ready, task_cells};
 pub use text_format::{
-    format_bytes, format_cost, format_process_count, format_timestamp, format_wait_end, micros_to_dollars, pluralize,
-    short_id,
+    format_bytes, format_cost, format_process_count, format_timestamp, format_tokens, format_wait_end,
+    micros_to_dollars, pluralize, short_id,
 };

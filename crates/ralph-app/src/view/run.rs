@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
 use ralph_core::receipt::Proof;
+use ralph_core::session_loop::SESSION_RUN_KIND;
 use serde_json::{Value, json};
 
 use super::interruptions::AttemptInterruption;
 use super::preparation::RunPreparation;
 use super::run_list::{accepted_by, proof_level_json, session_id_json};
+use super::run_title::run_title;
 use super::text_format::{
-    format_cost, format_elapsed, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
+    format_cost, format_elapsed, format_process_count, format_timestamp, format_tokens, micros_to_dollars, pluralize,
+    short_id,
 };
 use super::{criterion, receipt};
 use ralph_engine::session_driver::SessionRunSettings;
@@ -31,6 +34,8 @@ pub struct RunView {
     /// The proof that the end of the run recorded. A session has no receipt.
     recorded_proof: Option<Proof>,
     notes: Option<String>,
+    /// The guidance that every prompt contains now.
+    standing_guidance: Vec<String>,
     /// The folder of the raw logs, relative to the current folder if it is below it.
     logs_folder: PathBuf,
 }
@@ -57,6 +62,7 @@ impl RunView {
         let interruptions = AttemptInterruption::load_all(store, &run.id).await?;
         let preparation = RunPreparation::load(store, &run.id, &checks).await?;
         let recorded_proof = if run.proof.is_some() { load_recorded_proof(store, &run.id).await? } else { None };
+        let standing_guidance = store.standing_guidance(Some(&run.id), run.task.as_deref()).await?;
         let logs = relative_to_current_folder(&store.path().with_file_name("runs").join(&run.id));
         Ok(Self {
             run,
@@ -68,6 +74,7 @@ impl RunView {
             preparation,
             recorded_proof,
             notes: None,
+            standing_guidance,
             logs_folder: logs,
         })
     }
@@ -89,6 +96,7 @@ impl RunView {
             "task": self.run.task,
             "role": self.run.role,
             "session_id": session_id_json(&self.run),
+            "prompt": run_title(&self.run),
             "description": self.session().and_then(|session| session.description),
             "status": self.run.status,
             "outcome": outcome,
@@ -105,6 +113,7 @@ impl RunView {
             "input_tokens": self.run.input_tokens,
             "output_tokens": self.run.output_tokens,
             "notes": self.notes,
+            "standing_guidance": self.standing_guidance,
             "seal": self.preparation.seal_json(),
             "baseline": self.preparation.baseline_json(&self.logs_folder),
             "receipt": self.receipt_json(),
@@ -209,6 +218,10 @@ impl RunView {
         if let Some((task, role)) = run.task.as_ref().zip(run.role.as_ref()) {
             let _ = writeln!(text, "task     {task}, {role}");
         }
+        let title = run_title(run);
+        if !title.is_empty() && run.kind != SESSION_RUN_KIND {
+            let _ = writeln!(text, "prompt   {title}");
+        }
         if let Some(session) = self.session() {
             let description = session.description.map(|text| format!("  ({text})")).unwrap_or_default();
             let _ = writeln!(text, "session  {}{description}", session.session_id);
@@ -224,10 +237,15 @@ impl RunView {
         let count = pluralize(run.iterations, "iteration");
         let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);
         let _ = writeln!(text, "started  {}", format_timestamp(run.started_at));
-        let _ = writeln!(text, "spent    {}", format_cost(run.cost_micros));
+        let tokens = format_tokens(run.input_tokens, run.output_tokens);
+        let tokens = tokens.map(|tokens| format!(" · tokens {tokens}")).unwrap_or_default();
+        let _ = writeln!(text, "spent    {}{tokens}", format_cost(run.cost_micros));
         let _ = writeln!(text, "logs     {}", self.logs_folder.display());
         if let Some(line) = self.receipt_line() {
             let _ = writeln!(text, "receipt  {line}");
+        }
+        for words in &self.standing_guidance {
+            let _ = writeln!(text, "always   {}", sanitize_text(words));
         }
         if let Some(notes) = &self.notes {
             let _ = writeln!(text, "notes    {notes}");

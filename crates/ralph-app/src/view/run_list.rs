@@ -3,7 +3,8 @@ use ralph_core::decision::PersonDecision;
 use ralph_core::receipt::{Proof, ProofLevel};
 use serde_json::{Value, json};
 
-use super::text_format::{format_timestamp, micros_to_dollars, pluralize, short_id};
+use super::run_title::run_title;
+use super::text_format::{format_minute, micros_to_dollars, short_id};
 use super::timestamp_json;
 use ralph_engine::session_driver::SessionRunSettings;
 use ralph_store::RunRow;
@@ -19,6 +20,7 @@ pub fn run_json(run: &RunRow) -> Value {
         "task": run.task,
         "role": run.role,
         "session_id": session_id_json(run),
+        "prompt": run_title(run),
         "reason": run.reason,
         "proof": proof_level_json(run.proof.as_deref()),
         "judged": run.proof.as_deref() == Some("judged"),
@@ -51,23 +53,31 @@ pub(super) fn proof_level_json(word: Option<&str>) -> Value {
     json!(word.and_then(Proof::level_of_word).map(ProofLevel::as_str))
 }
 
-/// Returns one line per run, in aligned columns.
+/// The columns of `ralph runs`.
+pub const RUN_COLUMNS: [&str; 6] = ["run", "started", "status", "iter", "agent", "prompt"];
+
+/// Returns the cells of a run in `ralph runs`, in the order of [`RUN_COLUMNS`].
 #[must_use]
-pub fn run_lines(runs: &[RunRow]) -> Vec<String> {
-    let subjects: Vec<String> = runs.iter().map(run_subject).collect();
-    let width = subjects.iter().map(|subject| subject.chars().count()).max().unwrap_or_default();
-    let status_width = runs.iter().map(|run| status_text(run).len()).max().unwrap_or_default().max(11);
-    let line = |(run, subject): (&RunRow, String)| {
-        run_line(run, &format!("{subject:<width$}  {:<status_width$}", status_text(run)))
-    };
-    runs.iter().zip(subjects).map(line).collect()
+pub fn run_cells(run: &RunRow) -> [String; 6] {
+    [
+        short_id(&run.id).to_owned(),
+        format_minute(run.started_at),
+        status_text(run),
+        run.iterations.to_string(),
+        run.agent.clone(),
+        run_subject(run),
+    ]
+    .map(|cell| sanitize_text(&cell))
 }
 
-/// Returns the subject of a run: task and role, or its kind.
+/// Returns what a run is about: task, role and title, or kind and title.
 fn run_subject(run: &RunRow) -> String {
-    match run.task.as_ref().zip(run.role.as_ref()) {
-        Some((task, role)) => format!("{task} {role}"),
-        None => run.kind.clone(),
+    let title = run_title(run);
+    match (run.task.as_ref().zip(run.role.as_ref()), run.kind.as_str()) {
+        (Some((task, role)), _) => format!("{task} {role}: {title}"),
+        (None, "run") => title,
+        (None, kind) if title.is_empty() => kind.to_owned(),
+        (None, kind) => format!("{kind}: {title}"),
     }
 }
 
@@ -78,17 +88,4 @@ fn status_text(run: &RunRow) -> String {
         (Some(proof), None) => format!("{} ({proof})", run.status),
         (None, _) => run.status.clone(),
     }
-}
-
-fn run_line(run: &RunRow, subject: &str) -> String {
-    let reason = run.reason.as_deref().unwrap_or("still running");
-    let line = format!(
-        "{}  {}  {subject}  {:<8}  {:>13}  {}",
-        short_id(&run.id),
-        format_timestamp(run.started_at),
-        run.agent,
-        pluralize(run.iterations, "iteration"),
-        reason.lines().next().unwrap_or_default()
-    );
-    sanitize_text(&line)
 }

@@ -6,6 +6,7 @@ use ralph_core::loop_state::{LoopPhase, LoopState};
 use serde_json::{Value, json};
 
 use super::run_list::session_id_json;
+use super::run_title::run_title;
 use super::text_format::{format_cost, format_timestamp, micros_to_dollars, short_id};
 use super::timestamp_json;
 use ralph_store::LoopRow;
@@ -38,6 +39,8 @@ pub struct LoopView {
     activity: LoopActivity,
     /// The loop will pause after its iteration.
     pause_requested: bool,
+    /// The guidance that every prompt contains, as of the last prompt.
+    standing_guidance: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,11 @@ enum LoopActivity {
     Retrying(UnixMillis),
     /// Waits until this time for a rate limit.
     Limited(UnixMillis),
+    /// Waits until this time, because the agent asked for it.
+    Waiting {
+        until: UnixMillis,
+        reason: String,
+    },
     Verifying,
     Stopping,
     Paused,
@@ -56,16 +64,26 @@ enum LoopActivity {
     Unknown,
 }
 
+/// The length to which guidance is cut in a list.
+const MAX_GUIDANCE_CHARACTERS: usize = 50;
+
+fn first_line(words: &str) -> String {
+    let line = words.lines().next().unwrap_or_default();
+    let shown: String = line.chars().take(MAX_GUIDANCE_CHARACTERS).collect();
+    if shown.len() < words.trim_end().len() { format!("{shown}…") } else { shown }
+}
+
 impl LoopView {
     #[must_use]
     pub fn new(row: LoopRow, liveness: LoopLiveness) -> Self {
         let state: Option<LoopState> = serde_json::from_str(&row.loop_json).ok();
         let pause_requested = state.as_ref().is_some_and(|state| state.pending_commands.pause);
+        let standing_guidance = state.as_ref().map(|state| state.standing_guidance.clone()).unwrap_or_default();
         let activity = match liveness {
             LoopLiveness::Died => LoopActivity::Died,
             LoopLiveness::Driven => state.map_or(LoopActivity::Unknown, |state| LoopActivity::from_phase(&state.phase)),
         };
-        Self { row, activity, pause_requested }
+        Self { row, activity, pause_requested, standing_guidance }
     }
 
     #[must_use]
@@ -84,16 +102,25 @@ impl LoopView {
             "task": run.task,
             "role": run.role,
             "session_id": session_id_json(run),
+            "prompt": run_title(run),
             "iteration": run.iterations,
             "max_iterations": run.max_iterations,
             "started_at": timestamp_json(run.started_at),
+            "wait_reason": self.activity.wait_reason(),
             "until": self.activity.waiting_until().map(|until| timestamp_json(until.0)),
             "pause_requested": self.pause_requested,
+            "standing_guidance": self.standing_guidance,
             "agent": run.agent,
             "cost_usd": micros_to_dollars(run.cost_micros),
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
         })
+    }
+
+    /// Returns what the loop was asked to do.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        Some(run_title(&self.row.run)).filter(|title| !title.is_empty())
     }
 
     /// Returns the position: `TASK-001 (coder): iteration 3/15, started 5m ago`.
@@ -135,6 +162,7 @@ impl LoopView {
             | LoopActivity::Working
             | LoopActivity::Retrying(_)
             | LoopActivity::Limited(_)
+            | LoopActivity::Waiting { .. }
             | LoopActivity::Verifying
             | LoopActivity::Stopping
             | LoopActivity::Unknown => None,
@@ -148,13 +176,17 @@ impl LoopView {
             LoopActivity::Preparing => Some("prepares the run".to_owned()),
             LoopActivity::Retrying(until) => Some(format!("retries at {}", format_clock_time(*until))),
             LoopActivity::Limited(until) => Some(format!("waits for a rate limit until {}", format_clock_time(*until))),
+            LoopActivity::Waiting { until, reason } => {
+                Some(format!("waits until {}: {reason}", format_clock_time(*until)))
+            }
             LoopActivity::Verifying => Some("checks the claim".to_owned()),
             LoopActivity::Stopping => Some("is stopping".to_owned()),
             LoopActivity::Paused => Some(format!("paused{}", remedy())),
             LoopActivity::Died => Some(format!("died{}", remedy())),
         };
         let pauses = self.pause_requested.then(|| "pauses after this iteration".to_owned());
-        doing.into_iter().chain(pauses).collect()
+        let guided = self.standing_guidance.last().map(|words| format!("always told: {}", first_line(words)));
+        doing.into_iter().chain(pauses).chain(guided).collect()
     }
 }
 
@@ -188,8 +220,8 @@ impl ActiveWork {
             Self::SettingUp(task) => json!({
                 "id": task.task_id, "status": "setting_up", "kind": "stage", "task": task.task_id, "role": null,
                 "session_id": null,
-                "iteration": 0, "max_iterations": null, "started_at": null, "until": null,
-                "pause_requested": false, "agent": null, "cost_usd": null, "input_tokens": null,
+                "iteration": 0, "max_iterations": null, "started_at": null, "until": null, "wait_reason": null,
+                "pause_requested": false, "standing_guidance": [], "agent": null, "cost_usd": null, "input_tokens": null,
                 "output_tokens": null,
             }),
         }
@@ -211,6 +243,15 @@ impl ActiveWork {
         }
     }
 
+    /// Returns what the work was asked to do.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        match self {
+            Self::Loop(view) => view.title(),
+            Self::SettingUp(_) => None,
+        }
+    }
+
     #[must_use]
     pub fn line_without_elapsed_time(&self, describe: DescribeRemedy<'_>) -> String {
         match self {
@@ -226,7 +267,10 @@ impl LoopActivity {
             LoopPhase::Ready | LoopPhase::Preparing { .. } => Self::Preparing,
             LoopPhase::Working { .. } => Self::Working,
             LoopPhase::Waiting { until, .. } => Self::Retrying(*until),
-            LoopPhase::Limited { wait, .. } => Self::Limited(wait.until),
+            LoopPhase::Limited { wait, .. } => match &wait.asked_because {
+                Some(reason) => Self::Waiting { until: wait.until, reason: reason.clone() },
+                None => Self::Limited(wait.until),
+            },
             LoopPhase::Verifying { .. } => Self::Verifying,
             LoopPhase::PreparingStopped { .. } | LoopPhase::Stopping { .. } => Self::Stopping,
             LoopPhase::Paused { .. } => Self::Paused,
@@ -240,7 +284,7 @@ impl LoopActivity {
         match self {
             Self::Preparing => "preparing",
             Self::Working | Self::Unknown => "running",
-            Self::Retrying(_) => "waiting",
+            Self::Retrying(_) | Self::Waiting { .. } => "waiting",
             Self::Limited(_) => "rate_limited",
             Self::Verifying => "verifying",
             Self::Stopping => "stopping",
@@ -251,8 +295,24 @@ impl LoopActivity {
 
     fn waiting_until(&self) -> Option<UnixMillis> {
         match self {
-            Self::Retrying(until) | Self::Limited(until) => Some(*until),
+            Self::Retrying(until) | Self::Limited(until) | Self::Waiting { until, .. } => Some(*until),
             Self::Preparing
+            | Self::Working
+            | Self::Verifying
+            | Self::Stopping
+            | Self::Paused
+            | Self::Died
+            | Self::Unknown => None,
+        }
+    }
+
+    /// Returns why the agent asked for the wait.
+    fn wait_reason(&self) -> Option<&str> {
+        match self {
+            Self::Waiting { reason, .. } => Some(reason),
+            Self::Retrying(_)
+            | Self::Limited(_)
+            | Self::Preparing
             | Self::Working
             | Self::Verifying
             | Self::Stopping

@@ -76,22 +76,24 @@ pub fn is_task_ready(task: &TaskListItem, blockers: &[&str]) -> bool {
     task.status == TaskStatus::Todo && blockers.is_empty() && task.approval == Approval::Granted
 }
 
-/// Returns the line of a task in `ralph task list`.
+/// The columns of `ralph task list`.
+pub const TASK_COLUMNS: [&str; 5] = ["task", "status", "prio", "spec", "title"];
+
+/// Returns the cells of a task in `ralph task list`, in the order of [`TASK_COLUMNS`].
 #[must_use]
-pub fn task_line(task: &TaskListItem, blockers: &[&str]) -> String {
+pub fn task_cells(task: &TaskListItem, blockers: &[&str]) -> [String; 5] {
     let approval = (task.approval == Approval::Pending).then_some("approval");
     let blockers: Vec<&str> = blockers.iter().copied().chain(approval).collect();
-    let waits = if blockers.is_empty() { String::new() } else { format!("  (waits for {})", blockers.join(", ")) };
+    let waits = if blockers.is_empty() { String::new() } else { format!("waits for {}: ", blockers.join(", ")) };
     let is_done = task.status == TaskStatus::Done;
-    let proof = task.proof.as_ref().filter(|_| is_done).map(|proof| format!("  ({proof})")).unwrap_or_default();
-    let spec = task.spec.as_deref().unwrap_or("-");
-    let line = format!(
-        "{:<12}  {:<9}  {:>2}  {:<12}  {}{proof}{waits}",
-        task.id,
-        task.status.as_str(),
-        task.priority,
-        spec,
-        task.title.lines().next().unwrap_or_default()
-    );
-    sanitize_text(&line)
+    let proof = task.proof.as_ref().filter(|_| is_done).map(|proof| format!(" ({proof})")).unwrap_or_default();
+    let title = task.title.lines().next().unwrap_or_default();
+    [
+        task.id.clone(),
+        format!("{}{proof}", task.status.as_str()),
+        task.priority.to_string(),
+        task.spec.clone().unwrap_or_else(|| "-".to_owned()),
+        format!("{waits}{title}"),
+    ]
+    .map(|cell| sanitize_text(&cell))
 }

@@ -64,6 +64,36 @@ pub fn format_timestamp(millis: i64) -> String {
     }
 }
 
+/// Formats a stored time in the user's time zone, for a column: month, day, hour and minute.
+#[must_use]
+pub fn format_minute(millis: i64) -> String {
+    match jiff::Timestamp::from_millisecond(millis) {
+        Ok(at) => at.to_zoned(jiff::tz::TimeZone::system()).strftime("%m-%d %H:%M").to_string(),
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+/// Formats the tokens of a run: `12,345 in, 678 out`.
+#[must_use]
+pub fn format_tokens(input: Option<i64>, output: Option<i64>) -> Option<String> {
+    let part = |count: Option<i64>, direction: &str| Some(format!("{} {direction}", group_digits(count?)));
+    let parts: Vec<String> = part(input, "in").into_iter().chain(part(output, "out")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Separates thousands: `1,234,567`.
+fn group_digits(count: i64) -> String {
+    let digits = count.to_string();
+    let grouped = digits.chars().rev().enumerate().fold(String::new(), |mut text, (at, digit)| {
+        if at > 0 && at % 3 == 0 && digit != '-' {
+            text.push(',');
+        }
+        text.push(digit);
+        text
+    });
+    grouped.chars().rev().collect()
+}
+
 /// Formats the end of a wait that starts at `begin`: the time of day, with the date if it is on another day.
 #[must_use]
 pub fn format_wait_end(begin: UnixMillis, delay_ms: u64) -> String {
@@ -87,6 +117,14 @@ mod tests {
     fn sizes_are_shown_in_the_largest_unit() {
         let shown = [0, 1, 1_023, 1_536, 20 << 20, 3 << 30].map(format_bytes);
         assert_eq!(shown, ["0 bytes", "1 byte", "1023 bytes", "1.5 KB", "20.0 MB", "3.0 GB"]);
+    }
+
+    // spec: U9
+    #[test]
+    fn tokens_are_shown_if_they_are_known() {
+        assert_eq!(format_tokens(Some(1_234_567), Some(89)).as_deref(), Some("1,234,567 in, 89 out"));
+        assert_eq!(format_tokens(None, Some(123)).as_deref(), Some("123 out"));
+        assert_eq!(format_tokens(None, None), None);
     }
 
     #[test]

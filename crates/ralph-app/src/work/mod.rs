@@ -18,7 +18,10 @@ mod worktree_setup;
 pub use events::{TaskEvent, WorkObserver};
 pub(crate) use run_stage::count_protected_rejections;
 pub use services::WorkRequest;
-pub use start::{FinishedWork, PreparedWork, StartedWork, WorkScope, ensure_work_allowed, prepare_work};
+pub use start::{
+    FinishedWork, PreparedWork, StartedWork, WorkScope, WorkStartPoint, ensure_work_allowed, prepare_work,
+    read_start_point,
+};
 pub use task_runner::TaskEnd;
 pub(crate) use task_runner::updated_metadata;
 pub use waiting_tasks::{WaitReason, WaitingTask};

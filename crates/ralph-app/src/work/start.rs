@@ -1,6 +1,7 @@
 //! Prepares and starts a worker.
 use std::sync::Arc;
 
+use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{EngineError, SignalStream};
 use ralph_process::Keeper;
@@ -45,6 +46,26 @@ pub struct StartedWork {
 pub struct FinishedWork {
     pub summary: WorkSummary,
     store: Arc<Store>,
+}
+
+/// Where new work on tasks starts, and what is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkStartPoint {
+    pub commit: String,
+    /// How many files of the user's work tree differ from the commit.
+    pub uncommitted_files: usize,
+}
+
+/// Reads where new work on tasks starts. Returns `None` if git cannot tell; each task reports that.
+pub async fn read_start_point(project: &Project) -> Option<WorkStartPoint> {
+    let root = project.root.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let commit = git::head_commit(&root).ok()??;
+        let status = git::run_git(&root, &["status", "--porcelain", "--no-renames"]).ok()?;
+        let uncommitted_files = status.lines().count();
+        Some(WorkStartPoint { commit, uncommitted_files })
+    });
+    read.await.ok().flatten()
 }
 
 /// Refuses to work on the tasks of this project, before its settings are read.

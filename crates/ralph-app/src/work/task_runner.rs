@@ -113,6 +113,9 @@ impl TaskRunner {
             if self.active_tasks.stop_signal().is_some() {
                 return self.return_interrupted(&progress).await;
             }
+            if self.is_task_cancelled().await? {
+                return self.finish_cancelled(&progress).await;
+            }
             let Some(finished) = self.run_stage(&mut progress, tree, task_seal).await? else {
                 return self.return_interrupted(&progress).await;
             };
@@ -131,6 +134,11 @@ impl TaskRunner {
             match action {
                 PipelineAction::RunNextStage => self.start_next_stage(&progress).await?,
                 PipelineAction::ResumeStage => return self.return_interrupted(&progress).await,
+                PipelineAction::LeavePipeline { status: TaskStatus::Todo | TaskStatus::Blocked, .. }
+                    if self.is_task_cancelled().await? =>
+                {
+                    return self.finish_cancelled(&progress).await;
+                }
                 PipelineAction::LeavePipeline { status, reason, failure } => {
                     self.finish_task(&progress, status, &reason, failure.as_ref()).await?;
                     let is_agent_failure = finished.ended.outcome == Outcome::Failed;
@@ -204,11 +212,11 @@ impl TaskRunner {
         Ok(TaskEnd::Interrupted)
     }
 
-    /// Finishes a task that was cancelled before it had a loop that could handle the order.
+    /// Finishes a task that was cancelled while it had no loop that could handle the command.
     async fn finish_cancelled(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
-        let (status, reason) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
-        self.finish_task(progress, status, &reason, None).await?;
+        let (status, reason) = (TaskStatus::Cancelled, "cancelled before its next loop started".to_owned());
         self.retry_while_busy(|| self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now())).await?;
+        self.finish_task(progress, status, &reason, None).await?;
         Ok(TaskEnd::Finished { status, reason, is_agent_failure: false })
     }
 
@@ -227,6 +235,10 @@ impl TaskRunner {
             lease_disposition: LeaseDisposition::Release,
         };
         self.advance_task(&update).await?;
+        if status != TaskStatus::Todo {
+            // No loop follows that could carry them out.
+            self.retry_while_busy(|| self.store.expire_task_commands(&self.lease.task_id, Clock::wall_now())).await?;
+        }
         let proof = self.store.get_task(&self.lease.task_id).await?.and_then(|row| row.proof);
         let (task, proof) = (self.lease.task_id.as_str(), proof.as_deref());
         self.services.report_event(&TaskEvent::Finished { task, status, reason, failure, proof });

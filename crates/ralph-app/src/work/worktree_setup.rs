@@ -101,8 +101,9 @@ impl TaskRunner {
         }
     }
 
-    async fn is_task_cancelled(&self) -> Result<bool, StoreError> {
-        // The task has no run yet, so only orders for the task matter.
+    /// Returns whether a cancel waits for the task. A run that has started takes it itself.
+    pub(super) async fn is_task_cancelled(&self) -> Result<bool, StoreError> {
+        // No run of the task is in progress, so only commands for the task matter.
         let pending = self.store.pending_commands("", Some(&self.lease.task_id)).await?;
         Ok(pending.iter().any(|pending| pending.command == ControlCommand::Cancel))
     }

@@ -3,6 +3,7 @@
 mod args;
 mod confirm;
 mod control;
+mod help;
 mod interaction;
 mod look;
 mod out;
@@ -19,13 +20,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
-use control::{accept, cancel, guide, pause, reject, retry, undo};
-use look::{attach, diff, events, runs, show, stats, status, verify};
-use plumbing::{backup, completions, demo_agent, detect, export, filter_lines, gc, import, man};
+use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
+use look::{attach, diff, events, logs, runs, show, stats, status, verify};
+use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command};
 use set_up::{agents, config, doctor, init, install, templates, trust};
 use tasks::{land, rewind, task, work};
@@ -37,9 +38,10 @@ use ralph_process as process;
 
 /// Runs coding agents in a loop until their work is proven done.
 ///
-/// A promise is a request to verify, never proof: the agent says that it is done, and your checks decide.
+/// A promise is a request to verify, never proof: the agent says that it is done,
+/// and your checks decide.
 #[derive(Debug, Parser)]
-#[command(name = "ralph", version, max_term_width = 100, after_help = HELP_EXAMPLES)]
+#[command(name = "ralph", version, max_term_width = 100, disable_help_subcommand = true, after_help = HELP_EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -47,18 +49,19 @@ struct Cli {
 
 const HELP_EXAMPLES: &str = "\
 Examples:
-  ralph demo                                        a full run with a scripted agent; needs no account
+  ralph demo                                   a full run; needs no account
   ralph run 'Fix the failing tests' --check 'cargo test'
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
-  ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
+  ralph plan && ralph build 20                 prompts/plan.md, then prompts/build.md
   ralph run @task.md --check 'make test' --detach; ralph attach
   ralph task import tasks.yaml; ralph work --slots 2 --until-idle
-  ralph show                                        what the newest run did, and why
-  ralph resume                                      continue after Ctrl-C, a crash or a reboot
-  ralph status; ralph cancel TASK-001               from another terminal
+  ralph show; ralph logs                       what the newest run did, and why
+  ralph resume                                 continue after Ctrl-C, a crash or a reboot
+  ralph status; ralph cancel TASK-001          from another terminal
 
-Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
-6 blocked, 7 over budget, 8 stalled, 9 cancelled, 10 state unusable, 64 usage, 70 internal error, 130/143 stopped by a signal";
+Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed,
+5 git failed, 6 blocked, 7 over budget, 8 stalled, 9 cancelled,
+10 state unusable, 64 usage, 70 internal error, 130/143 stopped by a signal";
 
 /// The arguments of a command are built only when it is used (`defer`): building all of them takes longer than most
 /// commands.
@@ -72,11 +75,14 @@ enum CliCommand {
     Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
     Attach(attach::AttachArgs),
+    #[command(visible_alias = "ps")]
     Status(status::StatusArgs),
+    #[command(visible_aliases = ["stop", "kill"])]
     Cancel(cancel::CancelArgs),
     Pause(pause::PauseArgs),
     Retry(retry::RetryArgs),
     Guide(guide::GuideArgs),
+    Limit(limit::LimitArgs),
     Accept(accept::AcceptArgs),
     Reject(reject::RejectArgs),
     Init(init::InitArgs),
@@ -89,8 +95,11 @@ enum CliCommand {
     Hook(session::HookArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    #[command(visible_alias = "log")]
+    Logs(logs::LogsArgs),
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
+    #[command(visible_alias = "merge")]
     Land(land::LandArgs),
     Rewind(rewind::RewindArgs),
     Diff(diff::DiffArgs),
@@ -107,6 +116,7 @@ enum CliCommand {
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    Help(help::HelpArgs),
     #[command(name = "task-create", hide = true)]
     TaskCreate(Box<task::TaskCreateArgs>),
     #[command(name = "task-followup", hide = true)]
@@ -117,6 +127,8 @@ enum CliCommand {
     RalphCancel(cancel::CancelArgs),
     #[command(name = FILTER_SUBCOMMAND, hide = true)]
     FilterLines(filter_lines::FilterLinesArgs),
+    #[command(name = "complete-ids", hide = true)]
+    CompleteIds(complete_ids::CompleteIdsArgs),
     #[command(name = "demo-agent", hide = true)]
     DemoAgent(demo_agent::DemoAgentArgs),
 }
@@ -154,12 +166,17 @@ fn insert_linked_command(mut args: Vec<OsString>) -> Vec<OsString> {
 fn parse_command_line(args: &[OsString]) -> Result<Cli, clap::Error> {
     match Cli::try_parse_from(args) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {
-            let mut complete = Cli::command();
-            complete.build();
-            Cli::from_arg_matches(&complete.try_get_matches_from(args)?)
+            Cli::from_arg_matches(&complete_parser().try_get_matches_from(args)?)
         }
         parsed => parsed,
     }
+}
+
+/// Returns the parser with all commands and their arguments. Its help lists the commands in groups.
+fn complete_parser() -> Command {
+    let mut parser = Cli::command();
+    parser.build();
+    parser.help_template(help::grouped_help_template())
 }
 
 /// Starts tracing. A hook must answer its session even if tracing cannot start.
@@ -203,6 +220,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Pause(args) => pause::run(&args),
         CliCommand::Retry(args) => retry::run(&args),
         CliCommand::Guide(args) => guide::run(&args),
+        CliCommand::Limit(args) => limit::run(&args),
         CliCommand::Accept(args) => accept::run(&args),
         CliCommand::Reject(args) => reject::run(&args),
         CliCommand::Init(args) => init::run(&args),
@@ -217,6 +235,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::TaskFollowup(args) => task::create_followup_task(&args),
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Show(args) => show::run(&args),
+        CliCommand::Logs(args) => logs::run(&args),
         CliCommand::Stats(args) => stats::run(&args),
         CliCommand::Verify(args) => verify::run(&args),
         CliCommand::Land(args) => land::run(&args),
@@ -235,6 +254,8 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Config(args) => config::run(&args),
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::Man(args) => man::run(&args),
+        CliCommand::Help(args) => help::run(&args),
+        CliCommand::CompleteIds(args) => complete_ids::run(&args),
         CliCommand::FilterLines(args) => filter_lines::run(&args),
         CliCommand::DemoAgent(args) => demo_agent::run(&args),
     }

@@ -7,6 +7,8 @@ use rustix::termios::tcgetattr;
 
 use crate::error::CommandError;
 use crate::report::wrap_for_terminal;
+use ralph_app::view::{run_title, short_id};
+use ralph_store::RunRow;
 use ralph_util::redact;
 
 /// Whether the reader of stdout closed it.
@@ -80,6 +82,11 @@ pub fn print_line(text: &str) {
 pub fn print_note(text: &str) {
     let clean = redact::redact_text(text);
     write_stderr(&format!("{}\n", wrap_for_terminal(&clean, &io::stderr())));
+}
+
+/// Notes on stderr which run was taken because none was named.
+pub fn print_newest_run_note(run: &RunRow) {
+    print_note(&format!("run {}, the newest: {}", short_id(&run.id), run_title(run)));
 }
 
 /// Prints a question to stderr without a line break, so that the answer is on the same line.

@@ -39,6 +39,15 @@ pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
         ControlAdvice::RejectInstead { id } => {
             return format!("restore the files, or reject the claim: `ralph reject {id} --because TEXT`");
         }
+        ControlAdvice::ChangeRunningLoop { id } => {
+            return format!("change its limits with `ralph limit {id}`, or send guidance with `ralph guide {id} TEXT`");
+        }
+        ControlAdvice::ResumeWithLimits { id } => {
+            return format!("continue it with other limits: `ralph resume {id} --max-iterations +5`");
+        }
+        ControlAdvice::RaiseLimit => {
+            "raise that limit too: `--max-iterations +5`, `--max-cost +5`, `--max-tokens +500k` or `--max-duration +2h`"
+        }
         ControlAdvice::ResumeRunInstead => {
             "`ralph resume` resumes a run that was interrupted; `ralph task list` lists the tasks"
         }

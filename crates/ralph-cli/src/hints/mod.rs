@@ -42,7 +42,7 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
         Advice::InstallAgent(method) => return agent::for_install_method(*method),
         Advice::InstallJudge(method) => {
             return format!(
-                "{}; or choose another judge: verification.judge.agent",
+                "{}; or choose another judge with --judge AGENT, or with verification.judge.agent in the configuration",
                 agent::for_install_method(*method)
             );
         }
@@ -89,6 +89,8 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
         Advice::ListRuns => "`ralph runs` lists them",
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
         Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` prints full ids",
+        Advice::NameCandidate => "name the one that you mean: its task, or the start or end of its run id",
+        Advice::StartWorker => "`ralph work` runs the tasks that are ready",
         Advice::StartRun => "start one with `ralph run`",
         Advice::FollowActiveRun => "`ralph attach` follows it",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",

@@ -89,10 +89,9 @@ fn for_run_snapshot_error(error: &WorktreeError) -> String {
         return "nothing was changed; `ralph diff` shows what the run changed in them".to_owned();
     }
     if let WorktreeError::AlreadyUndone { .. } = error {
-        return "nothing was changed; `ralph undo` keeps the files of the run in refs/ralph/runs/RUN/undone/"
+        return "nothing was changed; `ralph undo` keeps the files of the run in refs/ralph/_runs/RUN/undone/"
             .to_owned();
     }
-    "ralph takes snapshots of runs with checks or with a work tree if less than 64 MB is uncommitted, and keeps those of \
-     the newest 50 runs"
+    "ralph takes snapshots in git repositories if less than 64 MB is untracked, and keeps those of the newest 50 runs"
         .to_owned()
 }

@@ -17,8 +17,14 @@ pub fn wrap_for_terminal<'a>(text: &'a str, stream: &(impl IsTerminal + AsFd)) -
     }
 }
 
+/// Wraps a text between words. A word that is longer than a row is not split.
+#[must_use]
+pub fn wrap_text(text: &str, columns: usize) -> Vec<String> {
+    wrap_with_hanging_indent(text, columns)
+}
+
 /// Returns the columns of a terminal, or `None` if it does not report its size.
-fn terminal_columns(terminal: &impl AsFd) -> Option<usize> {
+pub(super) fn terminal_columns(terminal: &impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

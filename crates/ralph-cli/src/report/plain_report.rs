@@ -8,16 +8,18 @@ use ralph_core::baseline::{BaselineCheck, BaselineStatus};
 use ralph_core::event::{AttemptKey, UnixMillis};
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
+use ralph_core::limit_change::ChangedLimits;
 use ralph_core::seal::Seal;
 
 use super::color::{ColorMode, TextStyle};
 use super::countdown::WaitCountdown;
 use super::line_width::LineWidth;
+use super::message_joiner::MessageJoiner;
 use super::progress_terminal::ProgressTerminal;
 use super::redact_event::redact_event;
 use super::wrap::truncate_line;
 use ralph_agents::{AgentEvent, render_event};
-use ralph_app::view::{format_cost, format_process_count, format_wait_end, short_id};
+use ralph_app::view::{format_cost, format_process_count, format_wait_end, pluralize, short_id};
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 use ralph_util::duration;
 use ralph_util::redact;
@@ -42,6 +44,8 @@ const INDENT: usize = 2;
 const MAX_SEALED_FILES_NAMED: usize = 6;
 /// The length of the line above an iteration.
 const RULE_COLUMNS: usize = 60;
+/// Why a run waits, unless its agent asked for it.
+const RATE_LIMIT_WAIT: &str = "rate limited";
 /// The width to which excerpts are truncated if no terminal limits them.
 const EXCERPT_COLUMNS: usize = 100;
 
@@ -59,17 +63,26 @@ pub struct PlainReport<W: Write> {
     current_activity: String,
     /// Each message is a separate line, because the lines of several reports are mixed.
     is_line_based: bool,
-    /// The current wait for a rate limit.
+    /// The current wait, for a rate limit or because the agent asked for it.
     countdown: Option<WaitCountdown>,
+    /// The cause of the wait.
+    wait_cause: &'static str,
+    message_joiner: MessageJoiner,
 }
 
 impl<W: Write + IsTerminal> PlainReport<W> {
+    /// Returns a report without a progress line, for output that is read later.
     #[must_use]
-    pub fn new(out: W, detail: ReportDetail, max_iterations: u32) -> Self {
+    pub fn without_progress(out: W, detail: ReportDetail, max_iterations: u32) -> Self {
         let colors = ColorMode::for_stream(&out);
         let line_width = LineWidth::for_stream(&out);
+        Self { line_width, is_line_based: false, ..Self::line_based(out, colors, detail, max_iterations) }
+    }
+
+    #[must_use]
+    pub fn new(out: W, detail: ReportDetail, max_iterations: u32) -> Self {
         let progress = out.is_terminal().then(build_spinner);
-        Self { line_width, progress, is_line_based: false, ..Self::line_based(out, colors, detail, max_iterations) }
+        Self { progress, ..Self::without_progress(out, detail, max_iterations) }
     }
 }
 
@@ -100,6 +113,8 @@ impl<W: Write> PlainReport<W> {
             spend: ModelSpend::default(),
             current_activity: String::new(),
             countdown: None,
+            message_joiner: MessageJoiner::default(),
+            wait_cause: RATE_LIMIT_WAIT,
         }
     }
 
@@ -145,6 +160,26 @@ impl<W: Write> PlainReport<W> {
         let indent = format!("{:INDENT$}", "");
         let rows = self.line_width.wrap_rows(line, INDENT).join(&format!("\n{indent}"));
         self.print_line(&format!("{indent}{rows}"));
+    }
+
+    /// Adds streamed text, and prints the lines that are complete.
+    fn add_agent_text(&mut self, message: u64, text: &str) {
+        for complete in self.message_joiner.add_chunk(message, text) {
+            self.print_rendered_text(&complete);
+        }
+    }
+
+    /// Prints the open line: its message has ended, or something else follows.
+    fn flush_open_line(&mut self) {
+        if let Some(open) = self.message_joiner.take_open_line() {
+            self.print_rendered_text(&open);
+        }
+    }
+
+    fn print_rendered_text(&mut self, text: &AgentEvent) {
+        for line in render_event(text) {
+            self.print_agent_text(&line);
+        }
     }
 
     /// Prints a line, truncated to the width.
@@ -201,17 +236,28 @@ impl<W: Write> PlainReport<W> {
     }
 
     /// Prints how long the run waits, and starts the countdown.
-    fn print_rate_limit(&mut self, at: UnixMillis, agent: &str, delay_ms: u64, reason: &str) {
+    fn print_wait(&mut self, at: UnixMillis, agent: &str, delay_ms: u64, reason: &str) {
         let until = format_wait_end(at, delay_ms);
-        self.print_labeled(TextStyle::Warning, "waiting", &format!("rate limited: {reason}"));
+        self.print_labeled(TextStyle::Warning, "waiting", &format!("{}: {reason}", self.wait_cause));
         self.print_line(&format!(
             "          {agent} waits {until}; Ctrl-C stops the run, `ralph resume` resumes the wait"
         ));
-        self.current_activity = format!("rate limited, waits {until}");
+        self.current_activity = format!("{}, waits {until}", self.wait_cause);
         self.countdown = Some(WaitCountdown::new(Duration::from_millis(delay_ms)));
     }
 
+    fn print_agent_wait(&mut self, at: UnixMillis, delay_ms: u64, reason: &str) {
+        self.wait_cause = "asked to wait";
+        self.print_wait(at, "the agent", delay_ms, reason);
+    }
+
+    fn print_limits(&mut self, limits: &ChangedLimits) {
+        self.max_iterations = limits.max_iterations.unwrap_or(self.max_iterations);
+        self.print_labeled(TextStyle::Bold, "limits", &limits.describe());
+    }
+
     fn end_wait(&mut self) {
+        self.wait_cause = RATE_LIMIT_WAIT;
         if self.countdown.take().is_some() {
             self.current_activity.clear();
         }
@@ -226,7 +272,16 @@ impl<W: Write> PlainReport<W> {
                 IterationStatus::Failed | IterationStatus::Finished => "failed",
             };
             self.print_labeled(TextStyle::Bad, label, &format!("attempt {attempt}: {failure}"));
-            self.print_tail(&result.stderr_tail, 5);
+            // After a requested stop, the last lines are about the stop.
+            if result.status != IterationStatus::Interrupted {
+                self.print_tail(&result.stderr_tail, 5);
+            }
+        }
+        if result.unknown_records > 0 {
+            let lines = pluralize(i64::try_from(result.unknown_records).unwrap_or(i64::MAX), "line");
+            let text =
+                format!("{lines} of the agent's output are not records that ralph knows; was the agent updated?");
+            self.print_labeled(TextStyle::Warning, "unknown", &text);
         }
         if result.leftovers.killed > 0 {
             let text = format!(
@@ -281,6 +336,7 @@ impl<W: Write> PlainReport<W> {
 
 impl<W: Write + Send> RunObserver for PlainReport<W> {
     fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
+        self.flush_open_line();
         match fact {
             Fact::RunResumed { iteration, attempt, next, changed } => {
                 let key = AttemptKey { iteration: *iteration, attempt: *attempt };
@@ -294,8 +350,9 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
                 self.print_labeled(TextStyle::Warning, "retry", &format!("attempt {attempt} in {delay}"));
             }
             Fact::LimitWaiting { agent, delay_ms, reason, .. } => {
-                self.print_rate_limit(stamp.at, agent, *delay_ms, reason);
+                self.print_wait(stamp.at, agent, *delay_ms, reason);
             }
+            Fact::AgentWaiting { delay_ms, reason, .. } => self.print_agent_wait(stamp.at, *delay_ms, reason),
             Fact::AgentChanged { agent, reason, .. } => {
                 self.print_labeled(TextStyle::Warning, "agent", &format!("{agent} takes over: {reason}"));
             }
@@ -318,6 +375,10 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
                 self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
             }
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
+            Fact::StandingGuidance { words } => {
+                words.iter().for_each(|words| self.print_labeled(TextStyle::Bold, "always", words));
+            }
+            Fact::LimitsChanged { limits } => self.print_limits(limits),
             Fact::RunAccepted { accepted_by: by, .. } => {
                 self.print_labeled(TextStyle::Bold, "accepted", &by.describe());
             }
@@ -343,11 +404,16 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
         if let AgentEvent::ToolCall { name, .. } = event {
             self.current_activity = sanitize_text(name);
         }
-        if self.detail == ReportDetail::Everything {
-            let is_text = matches!(event, AgentEvent::Text { .. });
-            for line in render_event(event) {
-                if is_text { self.print_agent_text(&line) } else { self.print_excerpt(&line) }
+        match (self.detail, event) {
+            (ReportDetail::Everything, AgentEvent::Text { message, text }) => self.add_agent_text(*message, text),
+            (ReportDetail::Everything, _) => {
+                let lines = render_event(event);
+                if !lines.is_empty() {
+                    self.flush_open_line();
+                }
+                lines.iter().for_each(|line| self.print_excerpt(line));
             }
+            (ReportDetail::DisplayFilter | ReportDetail::Milestones, _) => {}
         }
         self.show_progress();
     }
@@ -365,7 +431,7 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
     }
 
     fn on_limit_wait(&mut self, left: Duration) {
-        let shown = format!("rate limited, continues in {}", duration::format_rounded(left));
+        let shown = format!("{}, continues in {}", self.wait_cause, duration::format_rounded(left));
         let countdown = self.countdown.get_or_insert_with(|| WaitCountdown::new(left));
         if countdown.is_reminder_due(left) && self.progress.is_none() {
             self.print_labeled(TextStyle::Warning, "waiting", &shown);
@@ -374,7 +440,44 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
         self.show_progress();
     }
 
+    fn on_quiet(&mut self) {
+        self.flush_open_line();
+    }
+
     fn on_warning(&mut self, text: &str) {
         self.print_labeled(TextStyle::Warning, "warning", text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report_of(events: &[AgentEvent]) -> String {
+        let mut out = Vec::new();
+        let mut report = PlainReport::line_based(&mut out, ColorMode::Plain, ReportDetail::Everything, 3);
+        events.iter().for_each(|event| report.on_agent_event(event));
+        report.on_quiet();
+        drop(report);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn chunk(message: u64, text: &str) -> AgentEvent {
+        AgentEvent::Text { message, text: text.to_owned() }
+    }
+
+    // finding: N66
+    #[test]
+    fn the_chunks_of_a_streamed_message_are_joined() {
+        let call = AgentEvent::ToolCall { name: "shell".to_owned(), detail: "ls".to_owned() };
+        let chunks =
+            [chunk(1, "I re"), chunk(1, "ad the\nfi"), chunk(1, "le.\n"), chunk(1, "\nOn"), call, chunk(2, "Done")];
+        assert_eq!(report_of(&chunks), "  I read the\n  file.\n  \n  On\n  ● shell  ls\n  Done\n");
+    }
+
+    // finding: N66
+    #[test]
+    fn messages_are_not_joined_with_each_other() {
+        assert_eq!(report_of(&[chunk(1, "one"), chunk(2, "two")]), "  one\n  two\n");
     }
 }

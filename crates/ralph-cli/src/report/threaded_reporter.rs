@@ -2,7 +2,7 @@
 //! limits and signals still work.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -13,6 +13,8 @@ use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
 /// How many messages about the agent may be queued; further ones are dropped.
 const MAX_QUEUED_AGENT_EVENTS: usize = 1_000;
+/// After this time without a message, text that has begun is shown.
+const QUIET_DELAY: Duration = Duration::from_millis(300);
 /// How long the end of the run waits for the report to be written.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -43,7 +45,8 @@ impl ThreadedReporter {
         let show = move || {
             if let Ok(first) = queued.recv() {
                 let mut report = make_report();
-                for message in std::iter::once(first).chain(queued) {
+                deliver_message(&mut report, &first, &left);
+                while let Some(message) = next_message(&queued, &mut report) {
                     deliver_message(&mut report, &message, &left);
                 }
             }
@@ -66,6 +69,18 @@ impl ThreadedReporter {
         if self.queued_count.load(Ordering::Relaxed) < MAX_QUEUED_AGENT_EVENTS {
             self.queued_count.fetch_add(1, Ordering::Relaxed);
             self.send(message);
+        }
+    }
+}
+
+/// Waits for the next message. Returns `None` at the end of the run.
+fn next_message(queued: &Receiver<ReportMessage>, report: &mut impl RunObserver) -> Option<ReportMessage> {
+    match queued.recv_timeout(QUIET_DELAY) {
+        Ok(message) => Some(message),
+        Err(RecvTimeoutError::Disconnected) => None,
+        Err(RecvTimeoutError::Timeout) => {
+            report.on_quiet();
+            queued.recv().ok()
         }
     }
 }

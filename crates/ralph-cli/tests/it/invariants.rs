@@ -196,10 +196,14 @@ fn assert_no_restart_after_end(facts: &[Value]) {
             let is_cancelled = next == "run.finished" && after[0]["outcome"] == "cancelled";
             let is_expected = match fact["outcome"].as_str().unwrap() {
                 "interrupted" => is_cancelled || next == "run.resumed",
-                "blocked" => ["run.accepted", "run.rejected", "run.guided"].contains(&next),
+                "blocked" => ["run.accepted", "run.rejected", "run.guided", "limits.changed"].contains(&next),
+                "exhausted" | "stalled" | "over_budget" => ["run.guided", "limits.changed"].contains(&next),
                 _ => false,
             };
-            assert!(is_expected, "only an interrupted run is resumed, and a person decides on a blocked one: {next}");
+            assert!(
+                is_expected,
+                "only an interrupted run is resumed, and a person continues one that is blocked or reached a limit: {next}"
+            );
         }
     }
 }

@@ -202,6 +202,7 @@ impl ClaimFinder {
             MessageOutcome::Claim(claim) => MessageOutcome::Claim(claim.shift_line(excerpt.lines_above)),
             other @ (MessageOutcome::Blocked(_)
             | MessageOutcome::Rejected(_)
+            | MessageOutcome::Wait(_)
             | MessageOutcome::NoSignal(_)
             | MessageOutcome::Retraction(_)) => other,
         }
@@ -217,16 +218,23 @@ impl ClaimFinder {
             }
             (TurnEnding::Complete, outcome) => outcome,
         };
-        let (why, blocked, reject) = match outcome {
-            MessageOutcome::Claim(claim) => {
-                return ClaimReading { claim, blocked: None, reject: None, final_text: final_text.into() };
+        let claim = Claim::None { why: NoClaimReason::NoTag };
+        let silent = ClaimReading { claim, blocked: None, reject: None, wait: None, final_text: final_text.into() };
+        let without_claim = |why| Claim::None { why };
+        match outcome {
+            MessageOutcome::Claim(claim) => ClaimReading { claim, ..silent },
+            MessageOutcome::Blocked(reason) => {
+                ClaimReading { claim: without_claim(NoClaimReason::Blocked), blocked: Some(reason), ..silent }
             }
-            MessageOutcome::Blocked(reason) => (NoClaimReason::Blocked, Some(reason), None),
-            MessageOutcome::Rejected(reason) => (NoClaimReason::Rejected, None, Some(reason)),
-            MessageOutcome::NoSignal(why) => (why, None, None),
-            MessageOutcome::Retraction(_) => (NoClaimReason::NoTag, None, None),
-        };
-        ClaimReading { claim: Claim::None { why }, blocked, reject, final_text: final_text.into() }
+            MessageOutcome::Rejected(reason) => {
+                ClaimReading { claim: without_claim(NoClaimReason::Rejected), reject: Some(reason), ..silent }
+            }
+            MessageOutcome::Wait(request) => {
+                ClaimReading { claim: without_claim(NoClaimReason::Waits), wait: Some(request), ..silent }
+            }
+            MessageOutcome::NoSignal(why) => ClaimReading { claim: without_claim(why), ..silent },
+            MessageOutcome::Retraction(_) => silent,
+        }
     }
 }
 
@@ -235,7 +243,10 @@ fn merge_outcomes(earlier: Option<MessageOutcome>, later: MessageOutcome) -> Mes
     let Some(earlier) = earlier else { return later };
     match (&earlier, &later) {
         (
-            MessageOutcome::Claim(_) | MessageOutcome::Blocked(_) | MessageOutcome::Rejected(_),
+            MessageOutcome::Claim(_)
+            | MessageOutcome::Blocked(_)
+            | MessageOutcome::Rejected(_)
+            | MessageOutcome::Wait(_),
             MessageOutcome::Retraction(sentence),
         ) => MessageOutcome::NoSignal(NoClaimReason::Retracted { sentence: sentence.clone() }),
         (
@@ -248,6 +259,7 @@ fn merge_outcomes(earlier: Option<MessageOutcome>, later: MessageOutcome) -> Mes
             MessageOutcome::Claim(_)
             | MessageOutcome::Blocked(_)
             | MessageOutcome::Rejected(_)
+            | MessageOutcome::Wait(_)
             | MessageOutcome::NoSignal(_),
         ) => later,
     }

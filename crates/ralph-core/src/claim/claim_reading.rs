@@ -5,6 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::wait_request::WaitRequest;
 use crate::contradiction::Contradiction;
 
 /// The claim in the agent's messages of one iteration.
@@ -16,6 +17,9 @@ pub struct ClaimReading {
     pub blocked: Option<String>,
     /// The reason, if the agent's last signal rejects the work.
     pub reject: Option<String>,
+    /// The wait, if the agent's last signal asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitRequest>,
     /// The tail of the final message, without terminal codes.
     pub final_text: String,
 }
@@ -110,6 +114,10 @@ pub enum NoClaimReason {
     Blocked,
     /// The agent's last signal rejects the work.
     Rejected,
+    /// The agent's last signal asks for a wait.
+    Waits,
+    /// The agent's last signal asks for a wait without a valid time.
+    MalformedWait,
 }
 
 /// How a tag is mentioned without being used.
@@ -184,6 +192,10 @@ impl fmt::Display for NoClaimReason {
             Self::NotAlone => f.write_str("the tag is not alone on its line"),
             Self::Blocked => f.write_str("the agent's last signal is that it is blocked"),
             Self::Rejected => f.write_str("the agent's last signal rejects the work"),
+            Self::Waits => f.write_str("the agent's last signal asks for a wait"),
+            Self::MalformedWait => f.write_str(
+                "the agent asked for a wait without a valid time; valid are until=\"2026-03-04T15:00:00Z\" and for=\"30m\"",
+            ),
         }
     }
 }

@@ -11,6 +11,7 @@ mod promise;
 pub(crate) mod rules;
 mod signal_tag;
 pub(crate) mod text;
+mod wait_request;
 
 pub use claim_finder::{ClaimFinder, TranscriptEvent};
 pub use claim_reading::{Claim, ClaimReading, NoClaimReason, TagMention};
@@ -20,6 +21,7 @@ pub(crate) use message::terminal_filter::strip_terminal_codes;
 pub use message::utf8_decoder::Utf8Decoder;
 pub use neutralise::neutralise_tags;
 pub use promise::{Promise, PromiseError, PromiseNonce};
+pub use wait_request::{WaitRequest, WaitTime};
 
 pub use crate::contradiction::Contradiction;
 

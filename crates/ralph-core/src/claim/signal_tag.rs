@@ -8,6 +8,7 @@ use core::ops::Range;
 
 use super::promise::collapse_whitespace;
 use super::slice_or_empty;
+use super::wait_request::WaitTime;
 
 /// The signals that an agent can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +16,15 @@ pub(crate) enum AgentSignal {
     Promise,
     Blocked,
     Reject,
+    Wait,
 }
 
-pub(crate) const SIGNAL_NAMES: &[(&str, AgentSignal)] =
-    &[("promise", AgentSignal::Promise), ("blocked", AgentSignal::Blocked), ("reject", AgentSignal::Reject)];
+pub(crate) const SIGNAL_NAMES: &[(&str, AgentSignal)] = &[
+    ("promise", AgentSignal::Promise),
+    ("blocked", AgentSignal::Blocked),
+    ("reject", AgentSignal::Reject),
+    ("wait", AgentSignal::Wait),
+];
 
 /// How the angle brackets are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(crate) enum BracketForm {
 pub(crate) enum TagAttribute {
     None,
     Id(String),
+    /// The time of a wait.
+    Time(WaitTime),
     Other,
 }
 
@@ -145,7 +153,7 @@ pub(crate) fn signal_of_mark(mark: &ElementMark<'_>) -> Option<AgentSignal> {
 /// Returns all closed signal tags, ordered by their start.
 pub(crate) fn find_signal_tags(text: &str, marks: &[ElementMark<'_>]) -> Vec<SignalTag> {
     let mut found = Vec::new();
-    let mut open: [Option<&ElementMark<'_>>; 3] = [None; 3];
+    let mut open: [Option<&ElementMark<'_>>; 4] = [None; 4];
     for mark in marks {
         let Some(signal) = signal_of_mark(mark) else { continue };
         let Some(slot) = open.get_mut(signal as usize) else { continue };
@@ -167,15 +175,18 @@ fn build_tag(text: &str, signal: AgentSignal, start: &ElementMark<'_>, end: &Ele
     SignalTag {
         signal,
         form: start.form,
-        attribute: parse_attribute(start.attributes),
+        attribute: parse_attribute(signal, start.attributes),
         span: start.span.start..end.span.end,
         value: collapse_whitespace(slice_or_empty(text, start.span.end..end.span.start)),
     }
 }
 
-fn parse_attribute(attributes: &str) -> TagAttribute {
+fn parse_attribute(signal: AgentSignal, attributes: &str) -> TagAttribute {
     if attributes.is_empty() {
         return TagAttribute::None;
+    }
+    if signal == AgentSignal::Wait {
+        return WaitTime::parse(attributes).map_or(TagAttribute::Other, TagAttribute::Time);
     }
     let Some((name, value)) = attributes.split_once('=') else { return TagAttribute::Other };
     if !name.trim().eq_ignore_ascii_case("id") {

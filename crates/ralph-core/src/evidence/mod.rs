@@ -230,6 +230,23 @@ pub struct Evidence {
     pub checks: Vec<CheckEvidence>,
 }
 
+impl CheckEvidence {
+    /// Returns whether a judge was asked and gave no verdict. Only a judge that was asked has a spend.
+    fn is_failed_judge(&self) -> bool {
+        let mut undecided = self.stages.iter().filter(|stage| stage.verdict == Verdict::CouldNotEvaluate).peekable();
+        match self.method {
+            EvidenceKind::Semantic => self.verdict == Verdict::CouldNotEvaluate && self.spend.is_some(),
+            EvidenceKind::MultiStage => undecided.peek().is_some() && undecided.all(Self::is_failed_judge),
+            EvidenceKind::StringMatch
+            | EvidenceKind::External
+            | EvidenceKind::Plugin
+            | EvidenceKind::Seal
+            | EvidenceKind::Commit
+            | EvidenceKind::ProtectedTests => false,
+        }
+    }
+}
+
 impl Evidence {
     /// Returns the verdict: accepted only if there is evidence and all of it accepts. A failed check takes precedence
     /// over one that could not be evaluated.
@@ -286,6 +303,14 @@ impl Evidence {
     pub fn is_rejected_by_protected_tests(&self) -> bool {
         let decides = |check: &&CheckEvidence| check.verdict == Verdict::Rejected;
         self.checks.iter().find(decides).is_some_and(|check| check.method == EvidenceKind::ProtectedTests)
+    }
+
+    /// Returns whether there is no verdict only because judges failed: the agent cannot change that.
+    #[must_use]
+    pub fn is_undecided_only_by_judges(&self) -> bool {
+        let is_undecided = |check: &&CheckEvidence| check.required && check.verdict == Verdict::CouldNotEvaluate;
+        self.verdict() == Verdict::CouldNotEvaluate
+            && self.checks.iter().filter(is_undecided).all(CheckEvidence::is_failed_judge)
     }
 
     /// Returns whether this verdict can end the run as blocked, so that a person decides.

@@ -1,8 +1,8 @@
-//! Retry rules for judges that are called over HTTP.
+//! Retry rules for judges: when the same question is asked again.
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// How many requests are sent for one question.
+/// How often one question is asked.
 const MAX_JUDGE_ATTEMPTS: u32 = 3;
 /// The delay before the first retry. It doubles with each retry.
 const FIRST_RETRY_DELAY_MS: u64 = 1_000;
@@ -22,6 +22,10 @@ pub enum JudgeFailure {
     },
     /// The connection failed or was interrupted.
     ConnectionFailed { reason: String },
+    /// The agent that judges failed.
+    AgentFailed { reason: String },
+    /// The answer is not a verdict: it has another format, or its quotations are invented.
+    UnusableAnswer { reason: String },
     /// A retry would fail in the same way.
     Permanent { reason: String },
 }
@@ -44,7 +48,12 @@ impl JudgeFailure {
             return JudgeRetryDecision::GiveUp { reason: format!("{} ({attempts} attempts)", self.describe_failure()) };
         }
         let backoff = FIRST_RETRY_DELAY_MS << attempts.saturating_sub(1).min(6);
-        let after_ms = self.requested_wait_ms().unwrap_or(backoff);
+        let after_ms = match self {
+            // The judge works; only its answer was bad.
+            Self::UnusableAnswer { .. } => 0,
+            Self::HttpStatus { retry_after_ms, .. } => retry_after_ms.unwrap_or(backoff),
+            Self::ConnectionFailed { .. } | Self::AgentFailed { .. } | Self::Permanent { .. } => backoff,
+        };
         if after_ms >= remaining_ms {
             let seconds = after_ms.div_ceil(1_000);
             let reason = format!("{}; a retry in {seconds} s would exceed the timeout", self.describe_failure());
@@ -56,21 +65,31 @@ impl JudgeFailure {
     fn is_transient(&self) -> bool {
         match self {
             Self::HttpStatus { code, .. } => matches!(code, 408 | 425 | 429 | 500..=599),
-            Self::ConnectionFailed { .. } => true,
+            Self::ConnectionFailed { .. } | Self::AgentFailed { .. } | Self::UnusableAnswer { .. } => true,
             Self::Permanent { .. } => false,
         }
     }
 
-    fn requested_wait_ms(&self) -> Option<u64> {
+    /// Adds the name of the judge to the reason.
+    #[must_use]
+    pub fn with_reason_prefix(self, prefix: &str) -> Self {
         match self {
-            Self::HttpStatus { retry_after_ms, .. } => *retry_after_ms,
-            Self::ConnectionFailed { .. } | Self::Permanent { .. } => None,
+            Self::HttpStatus { .. } => self,
+            Self::ConnectionFailed { reason } => Self::ConnectionFailed { reason: format!("{prefix}{reason}") },
+            Self::AgentFailed { reason } => Self::AgentFailed { reason: format!("{prefix}{reason}") },
+            Self::UnusableAnswer { reason } => Self::UnusableAnswer { reason: format!("{prefix}{reason}") },
+            Self::Permanent { reason } => Self::Permanent { reason: format!("{prefix}{reason}") },
         }
     }
 
-    fn describe_failure(&self) -> String {
+    /// Returns the reason in words.
+    #[must_use]
+    pub fn describe_failure(&self) -> String {
         match self {
-            Self::ConnectionFailed { reason } | Self::Permanent { reason } => reason.clone(),
+            Self::ConnectionFailed { reason }
+            | Self::AgentFailed { reason }
+            | Self::UnusableAnswer { reason }
+            | Self::Permanent { reason } => reason.clone(),
             Self::HttpStatus { code, location: Some(location), .. } if (300..400).contains(code) => {
                 format!("it redirects to another URL, which is not followed: {location}")
             }
@@ -110,6 +129,18 @@ mod tests {
             assert_eq!(failure.decide_retry(2, 60_000), JudgeRetryDecision::Retry { after_ms: 2_000 });
             assert!(matches!(failure.decide_retry(3, 60_000), JudgeRetryDecision::GiveUp { .. }), "{failure:?}");
         }
+    }
+
+    // spec: V3
+    // finding: N18
+    #[test]
+    fn an_agent_that_fails_as_a_judge_is_asked_again_and_a_bad_answer_without_delay() {
+        let failed = JudgeFailure::AgentFailed { reason: "exited with 3".to_string() };
+        assert_eq!(failed.decide_retry(1, u64::MAX), JudgeRetryDecision::Retry { after_ms: 1_000 });
+        let unusable = JudgeFailure::UnusableAnswer { reason: "the judge's answer is empty".to_string() };
+        assert_eq!(unusable.decide_retry(2, u64::MAX), JudgeRetryDecision::Retry { after_ms: 0 });
+        let JudgeRetryDecision::GiveUp { reason } = unusable.decide_retry(3, u64::MAX) else { panic!() };
+        assert_eq!(reason, "the judge's answer is empty (3 attempts)");
     }
 
     // spec: V3

@@ -1,5 +1,6 @@
 //! Rate limits: when an agent can be used again, which one takes over, and how long a run may wait. Reset times from
 //! providers are used only if they are plausible.
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ pub struct RateLimitState {
     pub in_a_row: u32,
     /// The sum of all waits so far, each with its planned length.
     pub waited_ms: u64,
+    /// The sum of all waits that the agent asked for.
+    #[serde(default)]
+    pub agent_waited_ms: u64,
 }
 
 /// Until when an agent is limited, by the wall clock.
@@ -39,7 +43,7 @@ pub struct AgentLimit {
     pub reset_at: Option<UnixMillis>,
 }
 
-/// A wait for the end of a limit.
+/// A wait for the end of a limit, or one that the agent asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitWait {
     /// The agent that starts after the wait.
@@ -50,6 +54,9 @@ pub struct RateLimitWait {
     pub planned_ms: u64,
     /// When it started, by the driver's clock.
     pub since: UnixMillis,
+    /// Why the agent asked for the wait; `None` if it is for a rate limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_because: Option<String>,
 }
 
 /// How to continue when the current agent is limited.
@@ -287,8 +294,13 @@ mod tests {
     // spec: L6
     #[test]
     fn a_clock_that_jumped_never_makes_a_wait_longer() {
-        let wait =
-            RateLimitWait { agent: 0, until: NOW.add_millis(HOUR_MS), planned_ms: HOUR_MS, since: UnixMillis(0) };
+        let wait = RateLimitWait {
+            agent: 0,
+            until: NOW.add_millis(HOUR_MS),
+            planned_ms: HOUR_MS,
+            since: UnixMillis(0),
+            asked_because: None,
+        };
         assert_eq!(wait.remaining_ms(NOW.add_millis(HOUR_MS / 2)), HOUR_MS / 2);
         assert_eq!(wait.remaining_ms(UnixMillis(0)), HOUR_MS, "set back by years");
         assert_eq!(wait.remaining_ms(NOW.add_millis(100 * HOUR_MS)), 0, "the machine slept through it");

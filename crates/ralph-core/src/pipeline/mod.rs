@@ -200,6 +200,27 @@ impl TaskProgress {
         Self { run: Some(run), ..self }
     }
 
+    /// Returns what stays of the progress when a person makes the task ready again, with all of its attempts: the rejection
+    /// that the coder has not answered. `None` if there is none.
+    #[must_use]
+    pub fn reset_for_retry(mut self) -> Option<Self> {
+        let at = open_rejection(&self.reports, &Role::Coder)?;
+        let rejection = self.reports.swap_remove(at);
+        let reports = Vec::from([rejection]);
+        Some(Self { run: None, rounds: 0, attempts: 0, reports, accepted_by_person: None, ..self })
+    }
+
+    /// Returns the progress after the user continued the ended run of a stage. A failed attempt goes on and is not counted.
+    #[must_use]
+    pub fn reopen_stage(mut self, stage: Role, run: String) -> Self {
+        let is_failure = |report: &StageReport| report.stage == stage && report.how == StageOutcome::Failed;
+        if self.reports.last().is_some_and(is_failure) {
+            self.reports.pop();
+            self.attempts = self.attempts.saturating_sub(1);
+        }
+        Self { stage, run: Some(run), ..self }
+    }
+
     /// Returns the progress after the user reset the work to the start of `stage`, without the reports of later stages.
     #[must_use]
     pub fn rewind_to(mut self, stage: Role) -> Self {

@@ -295,3 +295,36 @@ fn a_count_of_times_is_an_ordinal_number() {
     ];
     assert_eq!(ordinals, expected.map(|ordinal| format!("{ordinal} time")));
 }
+
+// spec: V13
+// finding: N15
+#[test]
+fn a_rejection_that_was_not_answered_survives_a_retry_by_a_person() {
+    let pipeline = Pipeline::new(Role::BUILT_IN.to_vec(), 3, 2).unwrap();
+    let report = |stage, how| StageReport { stage, how, words: "no tests".to_string() };
+    let fresh = pipeline.start_or_resume(TaskStatus::Todo, None);
+    assert_eq!(fresh.clone().reset_for_retry(), None);
+    let reports = Vec::from([
+        report(Role::Coder, StageOutcome::Accepted),
+        report(Role::Reviewer, StageOutcome::SentBack),
+        report(Role::Coder, StageOutcome::Failed),
+    ]);
+    let blocked = TaskProgress { attempts: 2, rounds: 1, reports, ..fresh };
+    let kept = blocked.reset_for_retry().unwrap();
+    assert_eq!((kept.attempts, kept.rounds, kept.run.is_none()), (0, 0, true));
+    assert_eq!(kept.reports, [report(Role::Reviewer, StageOutcome::SentBack)]);
+    let again = pipeline.start_or_resume(TaskStatus::Todo, Some(kept));
+    assert_eq!((&again.stage, open_rejection(&again.reports, &Role::Coder)), (&Role::Coder, Some(0)));
+}
+
+// spec: L19
+// finding: N49
+#[test]
+fn a_stage_whose_run_is_continued_does_not_count_as_a_failed_attempt() {
+    let pipeline = default_pipeline();
+    let at_tester = TaskProgress { stage: Role::Tester, run: Some("r1".to_string()), ..fresh_progress(&pipeline) };
+    let (failed, _) = finish_stage_as(&pipeline, at_tester.clone(), Outcome::Exhausted);
+    assert_eq!(failed.reopen_stage(Role::Tester, "r1".to_string()), at_tester);
+    let (blocked, _) = finish_stage_as(&pipeline, at_tester.clone(), Outcome::OverBudget);
+    assert_eq!(blocked.reopen_stage(Role::Tester, "r1".to_string()), at_tester, "it was not counted as one");
+}

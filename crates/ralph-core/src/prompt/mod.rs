@@ -38,6 +38,20 @@ impl PromptPlan {
         }
     }
 
+    /// Returns the plan with this feedback, unless it has other feedback.
+    #[must_use]
+    pub fn with_default_feedback(self, default: RejectionFeedback) -> Self {
+        let or_default = |feedback: Option<RejectionFeedback>| match feedback {
+            Some(feedback) if feedback.kind != FeedbackKind::WaitOver => Some(feedback),
+            Some(_) | None => Some(default),
+        };
+        match self {
+            Self::Whole { feedback } => Self::Whole { feedback: or_default(feedback) },
+            Self::Continuation { feedback } => Self::Continuation { feedback: or_default(feedback) },
+            Self::Stuck { still, feedback } => Self::Stuck { still, feedback: or_default(feedback) },
+        }
+    }
+
     /// Returns the plan for a resumed session.
     #[must_use]
     pub fn into_continuation(self) -> Self {
@@ -70,6 +84,8 @@ pub enum FeedbackKind {
     UncountedPromise,
     /// The last message could not be read, or has another signal.
     NoClaim,
+    /// The wait that the agent asked for is over.
+    WaitOver,
 }
 
 impl RejectionFeedback {
@@ -79,14 +95,24 @@ impl RejectionFeedback {
         Self { kind: FeedbackKind::RejectedClaim, reason, tail }
     }
 
+    /// Returns the feedback for an agent that asked to wait.
+    #[must_use]
+    pub fn wait_over(reason: &str) -> Self {
+        Self { kind: FeedbackKind::WaitOver, reason: reason.into(), tail: String::new() }
+    }
+
     /// Returns the feedback if the agent printed a promise that is not a claim, or may have printed one.
     #[must_use]
     pub fn uncounted_promise(why: &NoClaimReason) -> Option<Self> {
         let kind = match why {
-            NoClaimReason::NoWords | NoClaimReason::NoTag | NoClaimReason::Blocked => return None,
-            NoClaimReason::EndedInError | NoClaimReason::Unheard | NoClaimReason::Unread | NoClaimReason::Rejected => {
-                FeedbackKind::NoClaim
+            NoClaimReason::NoWords | NoClaimReason::NoTag | NoClaimReason::Blocked | NoClaimReason::Waits => {
+                return None;
             }
+            NoClaimReason::EndedInError
+            | NoClaimReason::Unheard
+            | NoClaimReason::Unread
+            | NoClaimReason::MalformedWait
+            | NoClaimReason::Rejected => FeedbackKind::NoClaim,
             NoClaimReason::Earlier
             | NoClaimReason::OtherPromise { .. }
             | NoClaimReason::Mentioned { .. }
@@ -114,6 +140,10 @@ pub struct PromptInput<'a> {
     pub notes: Option<AgentNotes<'a>>,
     /// Guidance that the user gave while the loop ran.
     pub guidance: &'a [String],
+    /// Guidance that is part of every prompt.
+    pub standing_guidance: &'a [String],
+    /// Whether the agent can ask for a wait.
+    pub can_wait: bool,
 }
 
 /// Notes that an iteration leaves for the next one.
@@ -133,6 +163,10 @@ pub enum CompletionInstructions {
     InTask,
 }
 
+/// How an agent asks for a wait.
+const WAIT_INSTRUCTION: &str = " If you must wait for something outside, answer <wait for=\"30m\">the reason</wait> \
+                                instead: you are started again after that time.";
+
 /// How much evidence a prompt quotes.
 const MAX_EVIDENCE_BYTES: usize = 4_000;
 
@@ -147,19 +181,35 @@ pub fn render_prompt(plan: &PromptPlan, input: &PromptInput<'_>) -> String {
         PromptPlan::Continuation { feedback } => render_continuation(input, feedback.as_ref()),
         PromptPlan::Stuck { still, feedback } => render_whole(input, feedback.as_ref()) + &render_stall_warning(*still),
     };
-    prompt + &render_guidance(input.guidance)
+    prompt + &render_standing_guidance(input.standing_guidance) + &render_guidance(input.guidance)
 }
 
-/// Renders the guidance of the user. Its tags are neutralised.
-fn render_guidance(guidance: &[String]) -> String {
+/// Renders the guidance of the user that is part of every prompt.
+fn render_standing_guidance(guidance: &[String]) -> String {
     if guidance.is_empty() {
         return String::new();
     }
+    let quoted = quote_guidance(guidance);
+    format!(
+        "\n\n## Standing guidance\n\nThe person in charge of the loop said this. Follow it in every iteration:\n{quoted}"
+    )
+}
+
+/// Quotes guidance. Its tags are neutralised.
+fn quote_guidance(guidance: &[String]) -> String {
     let quote = |guidance: &String| {
         let lines = neutralise_tags(guidance.trim()).lines().map(|line| format!("> {line}\n")).collect::<String>();
         format!("\n{lines}")
     };
-    let quoted: String = guidance.iter().map(quote).collect();
+    guidance.iter().map(quote).collect()
+}
+
+/// Renders the guidance of the user for this iteration.
+fn render_guidance(guidance: &[String]) -> String {
+    if guidance.is_empty() {
+        return String::new();
+    }
+    let quoted = quote_guidance(guidance);
     format!(
         "\n\n## Guidance\n\nWhile the loop ran, the person in charge of it said this, the newest last. Follow it in \
          this iteration:\n{quoted}"
@@ -214,8 +264,10 @@ fn render_completion_paragraph(input: &PromptInput<'_>) -> String {
     format!(
         "## Completion\n\nYou work in a loop: iteration {} of at most {}. When the whole task is done, and only \
          then, end your last message with this on a separate line:\n\n{tag}\n\n{proof}\n\nIf you cannot continue \
-         without a human, answer <blocked>the reason</blocked> instead.\n",
-        input.iteration, input.max_iterations
+         without a human, answer <blocked>the reason</blocked> instead.{}\n",
+        input.iteration,
+        input.max_iterations,
+        if input.can_wait { WAIT_INSTRUCTION } else { "" }
     )
 }
 
@@ -271,6 +323,11 @@ fn render_rejection(feedback: &RejectionFeedback) -> String {
             "\n\n## Your last message was not a claim\n\nNo claim was read from the previous iteration: {reason}\nIf \
              the work is done, print the promise alone on the last line.\n"
         ),
+        FeedbackKind::WaitOver => {
+            format!(
+                "\n\n## Your wait is over\n\nYou asked to wait: {reason}\nThat time has passed; continue the task.\n"
+            )
+        }
     }
 }
 
@@ -300,6 +357,7 @@ fn render_continuation(input: &PromptInput<'_>, feedback: Option<&RejectionFeedb
                     "No claim was read from your last message: {reason}. If the work is done, print the completion \
                      promise alone on the last line."
                 ),
+                FeedbackKind::WaitOver => format!("You asked to wait: {reason}. That time has passed."),
             }
         }
     };

@@ -17,6 +17,8 @@ fn prompt_input<'a>(task: &'a str, promise: &'a Promise) -> PromptInput<'a> {
         completion: CompletionInstructions::Appended,
         notes: None,
         guidance: &[],
+        standing_guidance: &[],
+        can_wait: false,
     }
 }
 

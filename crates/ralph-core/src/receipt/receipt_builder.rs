@@ -68,6 +68,9 @@ impl ReceiptBuilder {
             | Fact::SessionFresh { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::LimitsChanged { .. }
+            | Fact::AgentWaiting { .. }
+            | Fact::StandingGuidance { .. }
             | Fact::RunRejected { .. }
             | Fact::IterationEnded { .. }
             | Fact::StopRequested { .. }

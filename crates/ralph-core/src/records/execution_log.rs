@@ -113,6 +113,9 @@ impl ExecutionRecordBuilder {
             | Fact::RunResumed { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::LimitsChanged { .. }
+            | Fact::AgentWaiting { .. }
+            | Fact::StandingGuidance { .. }
             | Fact::RunAccepted { .. }
             | Fact::RunRejected { .. }
             | Fact::AttemptStarted { .. }

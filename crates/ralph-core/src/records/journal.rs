@@ -22,7 +22,7 @@ pub enum JournalViolation {
     #[error("attempts are not numbered from 1 without gaps within the current iteration")]
     AttemptNumbering,
     #[error(
-        "run.finished is followed by a fact other than the resume or cancel of an interrupted run, or the decision on a blocked one"
+        "run.finished is followed by a fact other than the resume or cancel of an interrupted run, the decision on a blocked one, or the continuation of one that reached a limit"
     )]
     FactAfterEnd,
     #[error("a person's decision does not follow the end of a blocked run")]
@@ -59,8 +59,10 @@ enum RunEndState {
     #[default]
     Open,
     Interrupted,
-    /// A person may decide on the last claim.
+    /// A person may decide on the last claim, or continue the run.
     Blocked,
+    /// A person may continue the run with other limits.
+    Continuable,
     Final,
 }
 
@@ -93,8 +95,10 @@ impl JournalValidator {
                 RunEndState::Interrupted,
                 Fact::RunResumed { .. } | Fact::RunFinished { outcome: Outcome::Cancelled, .. },
             )
-            | (RunEndState::Blocked, Fact::RunAccepted { .. } | Fact::RunRejected { .. } | Fact::RunGuided { .. }) => {}
-            (RunEndState::Interrupted | RunEndState::Blocked | RunEndState::Final, _) => {
+            | (RunEndState::Blocked, Fact::RunAccepted { .. } | Fact::RunRejected { .. })
+            | (RunEndState::Blocked | RunEndState::Continuable, Fact::RunGuided { .. } | Fact::LimitsChanged { .. }) => {
+            }
+            (RunEndState::Interrupted | RunEndState::Blocked | RunEndState::Continuable | RunEndState::Final, _) => {
                 return Err(JournalViolation::FactAfterEnd);
             }
         }
@@ -124,7 +128,7 @@ impl JournalValidator {
                 (self.run_end, self.is_proven) = (RunEndState::Open, true);
                 Ok(())
             }
-            Fact::RunRejected { .. } | Fact::RunGuided { .. } => {
+            Fact::RunRejected { .. } | Fact::RunGuided { .. } | Fact::LimitsChanged { .. } => {
                 self.run_end = RunEndState::Open;
                 Ok(())
             }
@@ -135,6 +139,8 @@ impl JournalValidator {
             | Fact::AgentChanged { .. }
             | Fact::SessionFresh { .. }
             | Fact::RunPaused { .. }
+            | Fact::StandingGuidance { .. }
+            | Fact::AgentWaiting { .. }
             | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => Ok(()),
         }
@@ -183,12 +189,8 @@ impl JournalValidator {
         self.run_end = match outcome {
             Outcome::Interrupted => RunEndState::Interrupted,
             Outcome::Blocked => RunEndState::Blocked,
-            Outcome::Completed
-            | Outcome::Exhausted
-            | Outcome::Failed
-            | Outcome::Stalled
-            | Outcome::OverBudget
-            | Outcome::Cancelled => RunEndState::Final,
+            Outcome::Exhausted | Outcome::Stalled | Outcome::OverBudget => RunEndState::Continuable,
+            Outcome::Completed | Outcome::Failed | Outcome::Cancelled => RunEndState::Final,
         };
         match outcome {
             _ if iterations != self.iterations_begun => Err(JournalViolation::IterationCountMismatch),

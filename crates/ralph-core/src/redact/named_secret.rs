@@ -4,6 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use serde_json::Value;
+
 use super::record_words::is_record_word;
 use super::secret_names;
 use super::value_redactor::MIN_SECRET_BYTES;
@@ -67,7 +69,53 @@ pub fn secrets_in_value(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
     if !is_worth_hiding(value) || is_url(value) {
         return Vec::new();
     }
-    core::iter::once(value).chain(secret_lines(value)).map(secret).collect()
+    let mut secrets: Vec<NamedSecret> = core::iter::once(value).chain(secret_lines(value)).map(secret).collect();
+    let leaves = structured_leaves(value).into_iter().filter(|leaf| leaf != value);
+    secrets.extend(leaves.flat_map(|leaf| secrets_in_value(variable, &leaf)));
+    secrets
+}
+
+/// Returns the secret parts of a value with a structure: JSON, or pairs such as `Server=db;Password=x`.
+fn structured_leaves(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut leaves = Vec::new();
+    if let Ok(json @ (Value::Object(_) | Value::Array(_))) = serde_json::from_slice::<Value>(value) {
+        collect_json_leaves("", &json, &mut leaves);
+        return leaves;
+    }
+    for pair in value.split(|byte| matches!(byte, b';' | b'&' | b'\n')) {
+        let Some(at) = pair.iter().position(|byte| *byte == b'=') else { continue };
+        let (name, leaf) = pair.split_at(at);
+        if core::str::from_utf8(name).is_ok_and(|name| is_secret_key(name.trim())) {
+            leaves.push(leaf.get(1..).unwrap_or_default().to_vec());
+        }
+    }
+    leaves
+}
+
+/// Collects the texts below keys with a secret name, and those that look random.
+fn collect_json_leaves(key: &str, json: &Value, leaves: &mut Vec<Vec<u8>>) {
+    match json {
+        Value::String(text) if is_secret_key(key) || is_random_looking(text.as_bytes()) => {
+            leaves.push(text.as_bytes().to_vec());
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_json_leaves(key, item, leaves)),
+        Value::Object(entries) => entries.iter().for_each(|(key, item)| collect_json_leaves(key, item, leaves)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns whether a key has a secret name, in any writing: `private_key`, `privateKey`, `Password`.
+fn is_secret_key(key: &str) -> bool {
+    let mut name = String::with_capacity(key.len());
+    let mut was_lower = false;
+    for letter in key.chars() {
+        if letter.is_ascii_uppercase() && was_lower {
+            name.push('_');
+        }
+        was_lower = letter.is_ascii_lowercase();
+        name.push(if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' });
+    }
+    secret_names::is_secret_name(&name)
 }
 
 /// Returns whether a value is long enough and not clearly something else.
@@ -170,6 +218,18 @@ mod tests {
     fn each_line_of_a_key_is_a_secret_too() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort\n-----END PRIVATE KEY-----";
         assert_eq!(secret_values("DEPLOY_KEY", key), [key, "MIIEvQIBADANBgkqhkiG9w0BAQ"]);
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn the_secret_leaves_of_a_structured_value_are_secrets_too() {
+        let json = r#"{"type":"service_account","privateKey":"hush hush hush","nested":[{"password":"tr0ub4dor"}],"host":"db.example.org"}"#;
+        let mut found = secret_values("GCP_CREDENTIALS", json);
+        found.sort();
+        assert_eq!(found, ["hush hush hush", "tr0ub4dor", json]);
+        let pairs = "Server=db.example.org;User=app;Password=tr0ub4dor";
+        assert_eq!(secret_values("DB_SECRET", pairs), [pairs, "tr0ub4dor"]);
     }
 
     #[test] // spec: X3

@@ -1,4 +1,4 @@
-//! The encodings in which a secret value may occur: plain, escaped for JSON or URLs, and inside base64.
+//! The encodings in which a secret value may occur: plain, escaped for JSON, URLs, shells or XML, and inside base64.
 //! Hand-written because base64 is needed at every offset and JSON escapes in the styles of other writers.
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -30,7 +30,7 @@ fn split_into_parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.chunks(value.len().div_ceil(count).max(1))
 }
 
-/// Returns the JSON and URL escaped forms, if there is something to escape.
+/// Returns the forms that are escaped for JSON, URLs, shells and XML, if there is something to escape.
 fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     if part.iter().all(plain) {
@@ -47,9 +47,91 @@ fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
     for kept in ["", "/", "!'()*"] {
         let upper = percent_encode(part, kept);
         forms.push(lowercase_escapes(&upper));
+        forms.push(upper.replace("%20", "+").into_bytes());
         forms.push(upper.into_bytes());
     }
+    if let Ok(text) = core::str::from_utf8(part) {
+        // A backslash at the end may be the start of the next escape.
+        let text = text.trim_end_matches('\\');
+        let quoted = SHELL_STYLES.iter().chain(XML_STYLES).map(|style| replace_letters(text, style));
+        let quoted = quoted.filter(|form| form != text);
+        // Logs are JSON lines, so these forms also occur inside a JSON string.
+        forms.extend(quoted.flat_map(|form| [escape_json(&form, &JSON_STYLES[0]).into_bytes(), form.into_bytes()]));
+    }
+    forms.extend(percent_decode(part));
     forms
+}
+
+/// A function that returns the escape of a letter, if it has one.
+type LetterEscapes = fn(char) -> Option<&'static str>;
+
+/// How shells quote a value: inside single quotes, in two ways; inside double quotes; without quotes (`%q`).
+const SHELL_STYLES: &[LetterEscapes] = &[
+    |letter| (letter == '\'').then_some("'\\''"),
+    |letter| (letter == '\'').then_some("'\"'\"'"),
+    |letter| match letter {
+        '"' => Some("\\\""),
+        '$' => Some("\\$"),
+        '`' => Some("\\`"),
+        '\\' => Some("\\\\"),
+        _ => None,
+    },
+    |letter| BACKSLASHED_LETTERS.iter().find(|escape| escape.ends_with(letter)).copied(),
+];
+
+/// The letters that `printf %q` escapes with a backslash.
+const BACKSLASHED_LETTERS: &[&str] = &[
+    "\\ ", "\\!", "\\\"", "\\#", "\\$", "\\&", "\\'", "\\(", "\\)", "\\*", "\\,", "\\;", "\\<", "\\>", "\\?", "\\[",
+    "\\\\", "\\]", "\\^", "\\`", "\\{", "\\|", "\\}", "\\~",
+];
+
+/// How XML and HTML writers escape a value.
+const XML_STYLES: &[LetterEscapes] = &[
+    |letter| xml_escape(letter).filter(|_| matches!(letter, '&' | '<' | '>')),
+    |letter| xml_escape(letter).filter(|_| letter != '\''),
+    xml_escape,
+    |letter| if letter == '\'' { Some("&#39;") } else { xml_escape(letter) },
+    |letter| if letter == '\'' { Some("&#x27;") } else { xml_escape(letter) },
+    |letter| match letter {
+        '"' => Some("&#34;"),
+        '\'' => Some("&#39;"),
+        _ => xml_escape(letter),
+    },
+];
+
+fn xml_escape(letter: char) -> Option<&'static str> {
+    match letter {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        '"' => Some("&quot;"),
+        '\'' => Some("&apos;"),
+        _ => None,
+    }
+}
+
+fn replace_letters(text: &str, escapes: &LetterEscapes) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match escapes(letter) {
+            Some(escape) => replaced.push_str(escape),
+            None => replaced.push(letter),
+        }
+    }
+    replaced
+}
+
+/// Returns the value with its percent escapes decoded, if it has any: programs print a password of a URL without them.
+fn percent_decode(part: &[u8]) -> Option<Vec<u8>> {
+    let (mut decoded, mut at, mut has_escape) = (Vec::with_capacity(part.len()), 0, false);
+    while let Some(byte) = part.get(at) {
+        let digits = part.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let escape = digits.and_then(|digits| u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok());
+        decoded.push(escape.unwrap_or(*byte));
+        has_escape |= escape.is_some();
+        at += if escape.is_some() { 3 } else { 1 };
+    }
+    has_escape.then_some(decoded)
 }
 
 /// The optional escapes of a JSON writer.
@@ -186,6 +268,47 @@ mod tests {
         ] {
             assert!(has_form(value, form), "{form}");
         }
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_value_that_is_quoted_for_a_shell_has_these_forms() {
+        for (value, form) in [
+            ("it's a key", r"it'\''s a key"),
+            ("it's a key", r#"it'"'"'s a key"#),
+            ("it's a key", r"it\'s\ a\ key"),
+            ("pa$$wo`rd\"1", r#"pa\$\$wo\`rd\"1"#),
+            ("it's a key", r"it'\\''s a key"),
+        ] {
+            assert!(has_form(value, form), "{form}");
+        }
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_value_that_is_escaped_for_xml_has_these_forms() {
+        let value = "a<b>&'key\"1";
+        for form in [
+            "a&lt;b&gt;&amp;'key\"1",
+            "a&lt;b&gt;&amp;'key&quot;1",
+            "a&lt;b&gt;&amp;&apos;key&quot;1",
+            "a&lt;b&gt;&amp;&#39;key&quot;1",
+            "a&lt;b&gt;&amp;&#x27;key&quot;1",
+            "a&lt;b&gt;&amp;&#39;key&#34;1",
+        ] {
+            assert!(has_form(value, form), "{form}");
+        }
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_value_with_percent_escapes_is_known_without_them_too() {
+        assert!(has_form("p%40ss%2Fword", "p@ss/word"));
+        assert!(has_form("two words", "two+words"));
+        assert!(!has_form("100%sure-thing", "100sure-thing"));
     }
 
     #[test] // spec: X3

@@ -12,7 +12,7 @@ use super::state::{SessionLoop, build_event};
 use crate::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, SessionResumability,
 };
-use crate::claim::{ClaimFinder, ClaimRules, TranscriptEvent};
+use crate::claim::{ClaimFinder, ClaimReading, ClaimRules, TranscriptEvent};
 use crate::effect::{AgentStart, Effect};
 use crate::event::{EventKind, LifecycleEvent, UnixMillis, WorkEvent};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
@@ -177,7 +177,8 @@ fn build_report(rules: ClaimRules, prompt: &str, turn_end: TurnEnd) -> AttemptRe
         lived_ms: 0,
         error: None,
         repeating: None,
-        reading: finder.finish(),
+        // The host drives the turns, so a session cannot sleep: the loop continues.
+        reading: ClaimReading { wait: None, ..finder.finish() },
         spend: turn_end.spend,
         session: Some(turn_end.session),
         resumability: SessionResumability::Resumable,

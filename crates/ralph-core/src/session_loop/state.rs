@@ -130,6 +130,7 @@ pub(super) fn build_event(moment: &DecisionMoment, kind: EventKind) -> Event {
         random: moment.random,
         plan_availability: PlanAvailability::Available,
         used_by_others: Vec::new(),
+        standing_guidance: Vec::new(),
         kind,
     }
 }
@@ -250,6 +251,8 @@ impl SessionLoop {
                 completion: CompletionInstructions::Appended,
                 notes: None,
                 guidance: &[],
+                standing_guidance: &[],
+                can_wait: false,
             },
         )
     }

@@ -299,6 +299,14 @@ fn a_blocked_agent_may_stop() {
     assert!(answer.notices[0].message.contains("I need the API key"));
 }
 
+// spec: H5, L17
+#[test]
+fn a_session_does_not_sleep_and_continues_after_a_wait() {
+    let (state, answer) = after_message(started_loop(5), "<wait for=\"1h\">the build runs</wait>");
+    continuation_prompt(&answer);
+    assert_eq!(state.current_iteration(), 2);
+}
+
 // spec: H6, L8
 #[test]
 fn an_exhausted_budget_ends_the_loop() {

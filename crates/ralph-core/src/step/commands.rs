@@ -1,4 +1,4 @@
-//! Commands from another process (cancel, pause, resume, guide), in every phase. A command that does not apply is
+//! Commands from another process (cancel, pause, resume, guide, limit), in every phase. A command that does not apply is
 //! ignored.
 use alloc::string::String;
 use alloc::vec;
@@ -7,12 +7,16 @@ use super::stopping::StoppingPhase;
 use super::transitions::{self, record_fact};
 use super::{LoopContext, StepResult, preparing, recovery, stopping, verifying, working};
 use crate::control_command::{ControlCommand, PauseTiming, StopRequest};
+use crate::effect::Effect;
+use crate::event::LoopTimer;
 use crate::fact::Fact;
+use crate::limit_change::{ChangedLimits, LimitChanges};
 use crate::loop_state::{LoopPhase, ResumePoint, StopReason};
 
 pub(super) fn on_command(context: LoopContext, phase: LoopPhase, command: ControlCommand) -> StepResult {
     match command {
         ControlCommand::Guide { words } => add_guidance(context, phase, words),
+        ControlCommand::Limit { changes } => change_limits(context, phase, &changes),
         ControlCommand::Cancel => stop_run(context, phase, StopRequest::Cancel, &command),
         ControlCommand::Pause { when: PauseTiming::Now } => stop_run(context, phase, StopRequest::Pause, &command),
         ControlCommand::Pause { when: PauseTiming::Idle } => pause_when_idle(context, phase, &command),
@@ -27,6 +31,35 @@ fn add_guidance(mut context: LoopContext, phase: LoopPhase, words: String) -> St
     }
     context.pending_commands.guidance.push(words.clone());
     (context.enter_phase(phase), vec![record_fact(Fact::RunGuided { words })])
+}
+
+/// Changes the limits from now on. A run that has ended is continued instead.
+fn change_limits(mut context: LoopContext, phase: LoopPhase, changes: &LimitChanges) -> StepResult {
+    if let LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } = phase {
+        return context.stay_in(phase);
+    }
+    let Some(changed) = context.apply_limits(changes) else { return context.stay_in(phase) };
+    let mut effects = vec![record_fact(Fact::LimitsChanged { limits: changed })];
+    effects.extend(changed.max_duration_ms.and_then(|_| restart_run_timer(&context, &phase)));
+    (context.enter_phase(phase), effects)
+}
+
+/// Returns the effect that restarts the timer of the run after its time limit has changed, if the timer is running.
+fn restart_run_timer(context: &LoopContext, phase: &LoopPhase) -> Option<Effect> {
+    match phase {
+        LoopPhase::Working { .. } | LoopPhase::Waiting { .. } | LoopPhase::Limited { .. } => {
+            let after_ms = context.remaining_time_ms()?;
+            Some(Effect::StartTimer { timer: LoopTimer::Run, after_ms })
+        }
+        LoopPhase::Ready
+        | LoopPhase::Preparing { .. }
+        | LoopPhase::PreparingStopped { .. }
+        | LoopPhase::Verifying { .. }
+        | LoopPhase::Stopping { .. }
+        | LoopPhase::Paused { .. }
+        | LoopPhase::Interrupted { .. }
+        | LoopPhase::Finished { .. } => None,
+    }
 }
 
 /// Stops the agent or the checks. If neither is running, the request takes effect immediately.
@@ -70,8 +103,8 @@ fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, command: &Control
             stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, command)
         }
         LoopPhase::Paused { .. } | LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => context.stay_in(phase),
-        LoopPhase::Ready
-        | LoopPhase::Preparing { .. }
+        LoopPhase::Ready => transitions::complete_stop(context, ResumePoint::AtTheStart, StopRequest::Pause),
+        LoopPhase::Preparing { .. }
         | LoopPhase::Working { .. }
         | LoopPhase::Waiting { .. }
         | LoopPhase::Limited { .. }
@@ -112,7 +145,14 @@ impl LoopContext {
         match command {
             ControlCommand::Pause { .. } => self.pending_commands.pause = true,
             ControlCommand::Resume => self.pending_commands.pause = false,
-            ControlCommand::Cancel | ControlCommand::Guide { .. } => {}
+            ControlCommand::Cancel | ControlCommand::Guide { .. } | ControlCommand::Limit { .. } => {}
         }
+    }
+
+    /// Applies changes of the limits. Returns the new totals, or `None` if nothing changes.
+    pub(super) fn apply_limits(&mut self, changes: &LimitChanges) -> Option<ChangedLimits> {
+        let changed = changes.resolve(&self.policy).ok().filter(|changed| !changed.is_empty())?;
+        changed.apply_to(&mut self.policy);
+        Some(changed)
     }
 }

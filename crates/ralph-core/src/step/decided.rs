@@ -2,6 +2,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::transitions::{self, record_fact};
 use super::{LoopContext, StepResult};
@@ -70,24 +71,28 @@ fn reject_claim(mut context: LoopContext, claim: &WaitingClaim, decision: Person
     context.last_rejection = Some(reason.clone());
     let feedback = RejectionFeedback::rejected_claim(reason.clone(), String::new());
     let rejected = Fact::RunRejected { iteration: claim.iteration, rejected_by: decision };
-    reopen_run(context, claim.iteration, reason, rejected, Some(feedback))
+    reopen_run(context, claim.iteration, ReopenedRun { reason, facts: vec![rejected], feedback: Some(feedback) })
 }
 
 fn answer_question(mut context: LoopContext, iterations: u32, decision: PersonDecision) -> StepResult {
     let reason = format!("answered {}", decision.describe());
     let words = decision.because.unwrap_or_default();
     context.pending_commands.guidance.push(words.clone());
-    reopen_run(context, iterations, reason, Fact::RunGuided { words }, None)
+    reopen_run(context, iterations, ReopenedRun { reason, facts: vec![Fact::RunGuided { words }], feedback: None })
+}
+
+/// A run that had ended and can be resumed now.
+pub(super) struct ReopenedRun {
+    /// Who reopened it, and how.
+    pub(super) reason: String,
+    /// The changes that a person made.
+    pub(super) facts: Vec<Fact>,
+    pub(super) feedback: Option<RejectionFeedback>,
 }
 
 /// Reopens the run at its next iteration. It has at least one more, whatever its limit is.
-fn reopen_run(
-    mut context: LoopContext,
-    iterations: u32,
-    reason: String,
-    fact: Fact,
-    feedback: Option<RejectionFeedback>,
-) -> StepResult {
+pub(super) fn reopen_run(mut context: LoopContext, iterations: u32, reopened: ReopenedRun) -> StepResult {
+    let ReopenedRun { reason, facts, feedback } = reopened;
     let number = iterations + 1;
     context.policy.max_iterations = context.policy.max_iterations.max(number);
     let plan = match context.session {
@@ -95,6 +100,7 @@ fn reopen_run(
         Some(_) => PromptPlan::Continuation { feedback },
     };
     let ended = RunEnd::reopened_by_person(reason);
-    let effects = vec![record_fact(fact), transitions::run_finished(&context, iterations, &ended, None)];
+    let finished = transitions::run_finished(&context, iterations, &ended, None);
+    let effects = facts.into_iter().map(record_fact).chain([finished]).collect();
     (context.enter_phase(LoopPhase::Interrupted { left: ResumePoint::Between { number, plan }, ended }), effects)
 }

@@ -1,7 +1,9 @@
 //! The state machine: takes one event, returns the next state and its effects. There is one file per phase, and each
 //! phase matches every group of events by name, so that the compiler lists the places that must handle a new event.
 mod abandoned;
+mod agent_wait;
 mod commands;
+mod continued;
 mod decided;
 mod paused;
 mod preparing;
@@ -36,6 +38,7 @@ pub fn step(state: LoopState, mut event: Event) -> (LoopState, Vec<Effect>) {
         wall_clock: event.wall_clock,
         plan_availability: event.plan_availability,
         used_by_others: core::mem::take(&mut event.used_by_others),
+        standing_guidance: core::mem::take(&mut event.standing_guidance),
     };
     let worked_before = state.worked;
     let is_volatile = event.kind.is_volatile();
@@ -93,6 +96,7 @@ fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEven
         (LifecycleEvent::Decided { verdict, decision }, phase) => {
             decided::on_decided(context, phase, verdict, decision)
         }
+        (LifecycleEvent::Continued { continuation }, phase) => continued::on_continued(context, phase, continuation),
     }
 }
 
@@ -101,7 +105,10 @@ fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, ki
     let has_new_driver = matches!(
         kind,
         EventKind::Lifecycle(
-            LifecycleEvent::Started { .. } | LifecycleEvent::Recovered { .. } | LifecycleEvent::Decided { .. }
+            LifecycleEvent::Started { .. }
+                | LifecycleEvent::Recovered { .. }
+                | LifecycleEvent::Decided { .. }
+                | LifecycleEvent::Continued { .. }
         )
     );
     if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {
@@ -127,6 +134,7 @@ struct LoopContext {
     last_rejection: Option<String>,
     waiting_claim: Option<Box<crate::decision::WaitingClaim>>,
     pending_commands: crate::control_command::PendingCommands,
+    standing_guidance: Vec<String>,
     /// Not stored: valid for the current event only.
     event_context: EventContext,
 }
@@ -139,6 +147,7 @@ struct EventContext {
     plan_availability: crate::event::PlanAvailability,
     wall_clock: UnixMillis,
     used_by_others: Vec<BudgetUsage>,
+    standing_guidance: Vec<String>,
 }
 
 impl LoopContext {
@@ -157,6 +166,7 @@ impl LoopContext {
             last_rejection,
             waiting_claim,
             pending_commands,
+            standing_guidance,
             phase,
         } = state;
         let context = Self {
@@ -173,6 +183,7 @@ impl LoopContext {
             last_rejection,
             waiting_claim,
             pending_commands,
+            standing_guidance,
             event_context,
         };
         (context, phase)
@@ -193,6 +204,7 @@ impl LoopContext {
             last_rejection: self.last_rejection,
             waiting_claim: self.waiting_claim,
             pending_commands: self.pending_commands,
+            standing_guidance: self.standing_guidance,
             phase,
         }
     }
@@ -255,6 +267,7 @@ fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
             | LoopTimer::AfterResult { key }
             | LoopTimer::Repeating { key }
             | LoopTimer::Handshake { key }
+            | LoopTimer::Login { key }
             | LoopTimer::Retry { key }
             | LoopTimer::Limit { key } => Some(*key),
             LoopTimer::Run => None,

@@ -1,4 +1,4 @@
-//! The phase in which a run waits for a rate limit. A rate-limited attempt uses neither a retry nor an iteration:
+//! The phase in which a run waits for a rate limit, or because the agent asked for it. A rate-limited attempt uses neither a retry nor an iteration:
 //! another agent takes over, or the run waits.
 use alloc::boxed::Box;
 use alloc::format;
@@ -134,7 +134,7 @@ fn wait_for_limit(
     let PlannedWait { agent, wait_ms, reset_at } = planned;
     context.limits.waited_ms = context.limits.waited_ms.saturating_add(wait_ms);
     let until = context.event_context.wall_clock.add_millis(wait_ms);
-    let wait = RateLimitWait { agent, until, planned_ms: wait_ms, since: context.now() };
+    let wait = RateLimitWait { agent, until, planned_ms: wait_ms, since: context.now(), asked_because: None };
     let fact = Fact::LimitWaiting {
         iteration: iteration.number,
         attempt,
@@ -160,8 +160,8 @@ fn wait_too_long_reason(context: &LoopContext, reason: &str, remaining_ms: u64) 
     )
 }
 
-/// Lets the next attempt resume the session of the refused one, if the run resumes sessions.
-fn continue_session(context: &LoopContext, iteration: IterationState) -> IterationState {
+/// Lets the next attempt resume the session of the last one, if the run resumes sessions.
+pub(super) fn continue_session(context: &LoopContext, iteration: IterationState) -> IterationState {
     match (&context.policy.context, &context.session) {
         (ContextMode::Continue, Some(session)) => {
             IterationState { session: Some(session.clone()), plan: iteration.plan.into_continuation(), ..iteration }
@@ -170,7 +170,7 @@ fn continue_session(context: &LoopContext, iteration: IterationState) -> Iterati
     }
 }
 
-fn start_wait(context: LoopContext, limited: RateLimitedPhase, wait_ms: u64) -> StepResult {
+pub(super) fn start_wait(context: LoopContext, limited: RateLimitedPhase, wait_ms: u64) -> StepResult {
     let timer = LoopTimer::Limit { key: limited.iteration.attempt_key(limited.attempt) };
     (context.enter_phase(limited.into_phase()), vec![Effect::StartTimer { timer, after_ms: wait_ms }])
 }
@@ -185,7 +185,7 @@ pub(super) fn resume_wait(context: LoopContext, limited: RateLimitedPhase) -> St
                 until: context.event_context.wall_clock.add_millis(ms),
                 planned_ms: ms,
                 since: at,
-                agent: limited.wait.agent,
+                ..limited.wait
             };
             start_wait(context, RateLimitedPhase { wait, ..limited }, ms)
         }

@@ -27,7 +27,8 @@ struct InterruptedAttempt {
     changed: Vec<String>,
 }
 
-/// Resumes the loop, unless it was cancelled in the meantime. Guidance given in the meantime is in the first prompt.
+/// Resumes the loop, unless it was cancelled or paused in the meantime. Guidance given in the meantime is in the first
+/// prompt, and limits that were changed apply.
 pub(super) fn on_recovered(
     mut context: LoopContext,
     phase: LoopPhase,
@@ -38,15 +39,77 @@ pub(super) fn on_recovered(
         return abandoned::on_abandoned(context, phase, CancelCause::Command);
     }
     let was_started = !matches!(phase, LoopPhase::Ready);
-    let guidance: Vec<String> = commands.into_iter().filter_map(ControlCommand::into_guidance).collect();
-    context.pending_commands.guidance.extend(guidance.iter().cloned());
-    let (state, mut effects) = resume_phase(context, phase, changed);
-    if state.can_resume() {
+    let pause_request = ControlCommand::last_pause_request(&commands);
+    let has_ended = matches!(phase, LoopPhase::Finished { .. });
+    let mut facts = Vec::new();
+    for command in commands {
+        match command {
+            ControlCommand::Guide { words } => {
+                context.pending_commands.guidance.push(words.clone());
+                facts.push(Fact::RunGuided { words });
+            }
+            ControlCommand::Limit { changes } if !has_ended => {
+                facts.extend(context.apply_limits(&changes).map(|limits| Fact::LimitsChanged { limits }));
+            }
+            ControlCommand::Limit { .. }
+            | ControlCommand::Cancel
+            | ControlCommand::Pause { .. }
+            | ControlCommand::Resume => {}
+        }
+    }
+    let (state, mut effects) = match pause_request {
+        Some(true) => pause_phase(context, phase, changed),
+        Some(false) => end_pause(context, phase, changed),
+        None => resume_phase(context, phase, changed),
+    };
+    if !has_ended {
         // After `run.resumed`, if there is one.
         let at = usize::from(was_started);
-        effects.splice(at..at, guidance.into_iter().map(|words| record_fact(Fact::RunGuided { words })));
+        effects.splice(at..at, facts.into_iter().map(record_fact));
     }
     (state, effects)
+}
+
+/// Pauses a loop that was paused while it had no driver. A stop that was in progress is completed first.
+fn pause_phase(mut context: LoopContext, phase: LoopPhase, changed: Vec<String>) -> StepResult {
+    let (left, unseen) = match phase {
+        LoopPhase::Ready => return transitions::complete_stop(context, ResumePoint::AtTheStart, StopRequest::Pause),
+        LoopPhase::Preparing { round } => (ResumePoint::Preparing { round }, None),
+        LoopPhase::Working { iteration, attempt } => {
+            let unseen = unseen_attempt(&iteration, attempt);
+            (ResumePoint::AtWork { iteration, attempt }, Some(unseen))
+        }
+        LoopPhase::Waiting { iteration, attempt, until } => (ResumePoint::Waiting { iteration, attempt, until }, None),
+        LoopPhase::Limited { iteration, attempt, wait } => (ResumePoint::Limited { iteration, attempt, wait }, None),
+        LoopPhase::Verifying { iteration, attempt } => (ResumePoint::Verifying { iteration, attempt }, None),
+        LoopPhase::Interrupted { left, .. } => (left, None),
+        phase @ (LoopPhase::PreparingStopped { .. }
+        | LoopPhase::Stopping { .. }
+        | LoopPhase::Paused { .. }
+        | LoopPhase::Finished { .. }) => {
+            context.pending_commands.pause = !matches!(phase, LoopPhase::Paused { .. });
+            return resume_phase(context, phase, changed);
+        }
+    };
+    resume_requested_stop(context, left, StopRequest::Pause, changed, unseen)
+}
+
+/// Resumes a loop whose pause was withdrawn while it had no driver.
+fn end_pause(mut context: LoopContext, phase: LoopPhase, changed: Vec<String>) -> StepResult {
+    context.pending_commands.pause = false;
+    match phase {
+        LoopPhase::Paused { left } => resume_from(context, left, changed),
+        phase @ (LoopPhase::Ready
+        | LoopPhase::Preparing { .. }
+        | LoopPhase::PreparingStopped { .. }
+        | LoopPhase::Working { .. }
+        | LoopPhase::Waiting { .. }
+        | LoopPhase::Limited { .. }
+        | LoopPhase::Verifying { .. }
+        | LoopPhase::Stopping { .. }
+        | LoopPhase::Interrupted { .. }
+        | LoopPhase::Finished { .. }) => resume_phase(context, phase, changed),
+    }
 }
 
 fn resume_phase(context: LoopContext, phase: LoopPhase, changed: Vec<String>) -> StepResult {
@@ -107,7 +170,11 @@ fn resume_stopping(context: LoopContext, interrupted: InterruptedAttempt, stoppi
         }
         // The last message of the agent was not recorded.
         StopTarget::Agent {
-            why: StopReason::StayedAfterResult | StopReason::OnlyRepeats | StopReason::NoHandshake,
+            why:
+                StopReason::StayedAfterResult
+                | StopReason::OnlyRepeats
+                | StopReason::NoHandshake
+                | StopReason::LoginRejected,
         } => redo_attempt(context, interrupted),
         StopTarget::Agent { why: StopReason::IterationTooLong } => {
             end_timed_out_iteration(context, &interrupted, "the iteration took too long")

@@ -75,12 +75,16 @@ pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, command:
                 | StopReason::StayedAfterResult
                 | StopReason::OnlyRepeats
                 | StopReason::NoHandshake
+                | StopReason::LoginRejected
                 | StopReason::OverBudget { .. },
         } => match command {
             ControlCommand::Cancel => {
                 StopTarget::Agent { why: StopReason::Asked { stop_request: StopRequest::Cancel } }
             }
-            ControlCommand::Pause { .. } | ControlCommand::Resume | ControlCommand::Guide { .. } => {
+            ControlCommand::Pause { .. }
+            | ControlCommand::Resume
+            | ControlCommand::Guide { .. }
+            | ControlCommand::Limit { .. } => {
                 context.set_pause_wanted(command);
                 stopping.clone()
             }
@@ -116,6 +120,7 @@ fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> S
                 | StopReason::StayedAfterResult
                 | StopReason::OnlyRepeats
                 | StopReason::NoHandshake
+                | StopReason::LoginRejected
                 | StopReason::OverBudget { .. },
         } => (StopTarget::Agent { why: StopReason::Asked { stop_request: StopRequest::Signal(signal) } }, vec![]),
     };
@@ -133,6 +138,7 @@ fn on_agent_ended(
         StopReason::StayedAfterResult => Some(report.assess_output()),
         StopReason::OnlyRepeats => Some(report.assess_repeats()),
         StopReason::NoHandshake => Some(report.assess_handshake()),
+        StopReason::LoginRejected => Some(report.assess_rejected_login()),
         StopReason::TooSilent => report.assess_silence(),
         // A claim that the agent made before it was stopped is still checked.
         StopReason::OverBudget { .. } => {
@@ -147,9 +153,11 @@ fn on_agent_ended(
     }
     let (status, cause) = match &reason {
         StopReason::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
-        StopReason::TooSilent | StopReason::StayedAfterResult | StopReason::OnlyRepeats | StopReason::NoHandshake => {
-            (IterationStatus::TimedOut, "the agent was silent for too long")
-        }
+        StopReason::TooSilent
+        | StopReason::StayedAfterResult
+        | StopReason::OnlyRepeats
+        | StopReason::NoHandshake
+        | StopReason::LoginRejected => (IterationStatus::TimedOut, "the agent was silent for too long"),
         StopReason::Asked { stop_request } => (IterationStatus::Interrupted, stop_request.interruption_cause()),
         StopReason::OverBudget { what } | StopReason::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
@@ -173,7 +181,8 @@ fn on_agent_ended(
         | StopReason::TooSilent
         | StopReason::StayedAfterResult
         | StopReason::OnlyRepeats
-        | StopReason::NoHandshake => {
+        | StopReason::NoHandshake
+        | StopReason::LoginRejected => {
             context.remember_session(&iteration, &report);
             transitions::continue_run(context, &iteration, IterationResult::TimedOut)
         }

@@ -94,6 +94,7 @@ pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationSt
     if let Some(reason) = context.exhaustion_reason() {
         return finish_over_budget(context, &iteration, reason);
     }
+    let standing = update_standing_guidance(&mut context);
     iteration.guidance.append(&mut context.pending_commands.guidance);
     let key = iteration.attempt_key(attempt);
     let timeouts = context.policy.timeouts;
@@ -104,7 +105,9 @@ pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationSt
             key,
             plan: iteration.plan.clone(),
             nonce: iteration.nonce.clone(),
+            max_iterations: context.policy.max_iterations,
             guidance: iteration.guidance.clone(),
+            standing_guidance: context.standing_guidance.clone(),
             session: iteration.session.clone(),
             agent: context.limits.agent,
         }),
@@ -113,7 +116,18 @@ pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationSt
     ];
     let left_ms = context.remaining_time_ms();
     effects.extend(left_ms.map(|after_ms| Effect::StartTimer { timer: LoopTimer::Run, after_ms }));
+    effects.splice(0..0, standing);
     (context.enter_phase(LoopPhase::Working { iteration, attempt }), effects)
+}
+
+/// Takes over the standing guidance for the next prompt. Returns the fact that records it, if it has changed.
+fn update_standing_guidance(context: &mut LoopContext) -> Option<Effect> {
+    let words = core::mem::take(&mut context.event_context.standing_guidance);
+    if words == context.standing_guidance {
+        return None;
+    }
+    context.standing_guidance.clone_from(&words);
+    Some(record_fact(Fact::StandingGuidance { words }))
 }
 
 /// Ends the iteration and the run because a budget is exhausted.

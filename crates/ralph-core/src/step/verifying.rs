@@ -67,6 +67,7 @@ fn on_verified(
     iteration.has_changed_files |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let is_by_protected_tests = evidence.is_rejected_by_protected_tests();
+    let is_by_failed_judge = evidence.is_undecided_only_by_judges();
     context.protected_rejections += u32::from(is_by_protected_tests);
     let ClaimVerdict { verdict, reason, proof } = judge_claim(&context, &evidence);
     let feedback = RejectionFeedback::rejected_claim(reason.clone(), evidence.deciding_output_tail().into());
@@ -75,7 +76,8 @@ fn on_verified(
         Verdict::CouldNotEvaluate => context.unevaluated_verdicts + 1,
         Verdict::Accepted | Verdict::Rejected => 0,
     };
-    let is_too_often_blind = context.unevaluated_verdicts >= MAX_BLIND_VERDICTS;
+    // The judge was asked several times, and the agent cannot change its failure: another iteration would be wasted.
+    let is_too_often_blind = is_by_failed_judge || context.unevaluated_verdicts >= MAX_BLIND_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let ClaimedFiles { snapshot, tree_after_checks } = files;
     let claim =

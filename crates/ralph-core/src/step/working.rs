@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::rate_limited::{self, NoAgentLeft, RefusedAttempt};
 use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
-use super::{LoopContext, StepResult, is_late_event};
+use super::{LoopContext, StepResult, agent_wait, is_late_event};
 use crate::attempt::{AttemptAssessment, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, RetryAdvice};
 use crate::backoff::retry_delay_ms;
 use crate::claim::Claim;
@@ -49,6 +49,11 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
     }
 }
 
+/// How often an agent may retry a login that the provider rejects. Some agents retry a wrong key for minutes.
+const MAX_REJECTED_LOGINS: u32 = 3;
+/// How long such an agent may take to end by itself, because its own last message says more than its retries.
+const REJECTED_LOGIN_GRACE_MS: u64 = 10_000;
+
 /// Starts or cancels the timer that watches this activity, or stops an agent that has reached a budget.
 fn handle_activity(
     context: LoopContext,
@@ -71,6 +76,11 @@ fn handle_activity(
             start_timer(context, iteration, attempt, LoopTimer::Handshake { key }, timeouts.handshake_ms)
         }
         AgentActivity::HandshakeDone => cancel_timer(context, iteration, attempt, LoopTimer::Handshake { key }),
+        AgentActivity::LoginRejected { times: MAX_REJECTED_LOGINS } => {
+            start_timer(context, iteration, attempt, LoopTimer::Login { key }, REJECTED_LOGIN_GRACE_MS)
+        }
+        AgentActivity::LoginRejected { .. } => context.stay_in(LoopPhase::Working { iteration, attempt }),
+        AgentActivity::LoginAccepted => cancel_timer(context, iteration, attempt, LoopTimer::Login { key }),
         AgentActivity::Overspent { spend } => match context.exhaustion_reason_with(spend) {
             Some(what) => stop_agent(context, iteration, attempt, StopReason::OverBudget { what }),
             None => context.stay_in(LoopPhase::Working { iteration, attempt }),
@@ -180,6 +190,12 @@ fn handle_good_attempt(
         (None, Some(reason)) => Some(RunEnd::work_sent_back(reason)),
         (None, None) => None,
     };
+    if let (None, Some(request)) = (&run_end, &report.reading.wait) {
+        effects.push(record_claim(key, report, ClaimDisposition::NoClaim));
+        let (state, waiting) = agent_wait::begin_wait(context, iteration, attempt, request);
+        effects.extend(waiting);
+        return (state, effects);
+    }
     let (state, more) = match (run_end, &report.reading.claim) {
         (Some(run_end), _) => {
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
@@ -318,6 +334,7 @@ fn handle_timer(
         LoopTimer::AfterResult { .. } => StopReason::StayedAfterResult,
         LoopTimer::Repeating { .. } => StopReason::OnlyRepeats,
         LoopTimer::Handshake { .. } => StopReason::NoHandshake,
+        LoopTimer::Login { .. } => StopReason::LoginRejected,
         LoopTimer::Run => StopReason::OverBudget { what: context.describe_time_limit() },
         LoopTimer::Retry { .. } | LoopTimer::Limit { .. } => {
             return context.stay_in(LoopPhase::Working { iteration, attempt });
@@ -347,6 +364,7 @@ fn stop_reason(reason: &StopReason) -> &str {
         StopReason::StayedAfterResult => "the agent did not exit after its final record",
         StopReason::OnlyRepeats => "the agent only retried failed requests for too long",
         StopReason::NoHandshake => "the agent did not open a session in time",
+        StopReason::LoginRejected => "the agent's login was rejected several times",
         StopReason::Asked { stop_request } => stop_request.journal_reason(),
         StopReason::OverBudget { what } | StopReason::Broken { what } => what,
     }

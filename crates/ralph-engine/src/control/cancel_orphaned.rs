@@ -80,7 +80,7 @@ async fn record_cancellation(store: &Store, run: &str, stored: StoredRun, at: Un
         at,
         facts: &facts,
         answered_commands: &[],
-        guidance: None,
+        for_next_stage: None,
         state: &state,
     };
     store.record_step(&entry).await
@@ -95,6 +95,7 @@ fn step_as_abandoned(state: LoopState, at: UnixMillis) -> (LoopState, Vec<Effect
             random: 0,
             plan_availability: PlanAvailability::Available,
             used_by_others: Vec::new(),
+            standing_guidance: Vec::new(),
             kind: EventKind::Lifecycle(LifecycleEvent::Abandoned { cause: CancelCause::Command }),
         },
     )

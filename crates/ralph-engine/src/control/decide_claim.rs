@@ -73,7 +73,7 @@ pub async fn decide_claim(
         at,
         facts: &facts,
         answered_commands: &[],
-        guidance: None,
+        for_next_stage: None,
         state: &state,
     };
     store.record_step(&entry).await?;
@@ -91,6 +91,7 @@ fn decided_event(verdict: PersonVerdict, decision: PersonDecision, at: UnixMilli
         random: 0,
         plan_availability: PlanAvailability::Available,
         used_by_others: Vec::new(),
+        standing_guidance: Vec::new(),
         kind: EventKind::Lifecycle(LifecycleEvent::Decided { verdict, decision }),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn find_git_dir(work_tree: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the folder that linked work trees share.
-fn find_common_dir(git_dir: &Path) -> PathBuf {
+pub(super) fn find_common_dir(git_dir: &Path) -> PathBuf {
     match fs::read_to_string(git_dir.join("commondir")) {
         Ok(named) => git_dir.join(named.trim_end()),
         Err(_) => git_dir.to_path_buf(),

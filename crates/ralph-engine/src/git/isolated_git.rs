@@ -52,6 +52,10 @@ impl<'a> IsolatedGit<'a> {
         Self { timeout: LONG_GIT_TIMEOUT, ..self }
     }
 
+    pub(super) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
     pub(super) fn with_env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.env.push((name, value.into()));
         self

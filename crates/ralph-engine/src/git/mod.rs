@@ -3,6 +3,7 @@ mod changes;
 mod checkout;
 mod checkout_surroundings;
 mod commit_tree;
+mod exact_files;
 mod head_file;
 mod ignored;
 mod isolated_git;
@@ -40,6 +41,10 @@ pub use changes::{
 };
 pub use checkout::{CheckoutError, TemporaryCheckout};
 pub use commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
+pub use exact_files::{
+    ExactFile, ExactFileKind, ListedFiles, list_exact_files, open_regular_file, read_objects, store_exact_files,
+    store_exact_text, write_exact_tree,
+};
 pub use head_file::read_head_file;
 pub use ignored::exclude_ignored;
 pub use isolated_git::REPOSITORY_VARIABLES;

@@ -23,10 +23,9 @@ impl DriverInput {
         Self { event: EventKind::command_received(command), command_ids: vec![id] }
     }
 
-    /// A run is resumed. Of the waiting orders, only those that apply before the resume are included.
+    /// A run is resumed for which orders already wait.
     pub(super) fn for_recovery(changed: Vec<String>, waiting: Vec<PendingCommand>) -> Self {
-        let first = waiting.into_iter().filter(|waiting| waiting.command.applies_before_resume());
-        let (orders, command_ids) = first.map(|waiting| (waiting.command, waiting.id)).unzip();
+        let (orders, command_ids) = waiting.into_iter().map(|waiting| (waiting.command, waiting.id)).unzip();
         Self { event: EventKind::Lifecycle(LifecycleEvent::Recovered { changed, orders }), command_ids }
     }
 
@@ -47,12 +46,16 @@ impl ProcessDriver<'_> {
         let DriverInput { event, command_ids } = input;
         let recorded_at = self.clock.now();
         self.others_used = self.other_runs_usage(event.is_volatile()).await?;
-        let event = self.build_event(event);
+        let standing_guidance = self.read_standing_guidance(event.is_volatile()).await;
+        let event = Event { standing_guidance, ..self.build_event(event) };
         let decided = self.runner.decide(LoopInput { event, recorded_at, command_ids }).await;
         self.record_step(&decided).await?;
         let effects = self.runner.apply_recorded(decided);
         if let Some(account) = &self.cost_account {
             account.record_spend(self.runner.state().spent);
+        }
+        if let Some(live) = &self.live_budget {
+            live.set(self.runner.state().policy.budget);
         }
         for effect in effects {
             self.perform_effect(effect);
@@ -99,6 +102,7 @@ impl ProcessDriver<'_> {
             random: random_number(),
             plan_availability: self.plan.spec.check_plan_file(),
             used_by_others: self.others_used.clone(),
+            standing_guidance: Vec::new(),
             kind,
         }
     }
@@ -119,6 +123,17 @@ impl ProcessDriver<'_> {
         Ok(others)
     }
 
+    /// Returns the guidance that is part of every prompt. Volatile events start no attempt.
+    async fn read_standing_guidance(&mut self, is_volatile: bool) -> Vec<String> {
+        if is_volatile {
+            return Vec::new();
+        }
+        let task = self.plan.spec.stage.as_ref().map(|stage| stage.task.as_str());
+        let read = self.store.standing_guidance(Some(&self.plan.context.id), task).await;
+        // After a read error the guidance stays as it was; the next write reports a lost store.
+        read.unwrap_or_else(|_| self.runner.state().standing_guidance.clone())
+    }
+
     fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Record { .. } | Effect::RecordReceipt { .. } => {}
@@ -132,8 +147,10 @@ impl ProcessDriver<'_> {
             Effect::CancelTimer { timer } => self.timers.cancel(timer),
             Effect::StartAgent(start) => {
                 self.timers.clear();
-                let (policy, spent) = (&self.plan.spec.policy, self.runner.state().spent);
-                let budget = RemainingBudget::new(policy, spent, &self.others_used, self.cost_account.clone());
+                let state = self.runner.state();
+                let account = self.cost_account.clone();
+                let budget = RemainingBudget::new(&state.policy, state.spent, &self.others_used, account);
+                self.live_budget = Some(budget.live_budget());
                 self.effects.start_agent(start, budget);
             }
             Effect::StopAgent { .. } => self.effects.stop_agent(),

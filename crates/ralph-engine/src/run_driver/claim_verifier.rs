@@ -202,7 +202,7 @@ async fn protected_base(
         return None;
     }
     let read = tokio::task::spawn_blocking(move || {
-        let before = worktree::read_run_trees(&root, &run).ok().flatten().map(|trees| trees.before);
+        let before = worktree::read_base_tree(&root, &run).ok().flatten();
         Some(read_protected_base(&root, before.or(head)?))
     });
     read.await.ok().flatten()

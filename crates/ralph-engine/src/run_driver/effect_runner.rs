@@ -1,9 +1,10 @@
 //! Performs the effects that the rules decide: runs agents and checks as tasks, and sends commands to them.
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ralph_core::attempt::AttemptReport;
+use ralph_core::attempt::{AttemptReport, RetryAdvice};
 use ralph_core::claim::ClaimReading;
 use ralph_core::effect::{AgentStart, Effect};
 use ralph_core::event::{AttemptKey, WorkEvent};
@@ -12,9 +13,11 @@ use ralph_core::seal::Seal;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use super::attempt::agent_process::not_started_report;
 use super::attempt::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner};
 use super::attempt::driver_message::DriverMessage;
 use super::attempt::remaining_budget::RemainingBudget;
+use super::attempt::snapshots::{RunStartSnapshot, UndoNotice};
 use super::claim_verifier::{ClaimRequest, ClaimVerifier, VerifiedClaim};
 use super::plan::run_plan::RunPlan;
 use crate::verify::VerificationPreparation;
@@ -30,6 +33,9 @@ pub(super) struct EffectRunner {
     verifier: ClaimVerifier,
     messages: mpsc::UnboundedSender<DriverMessage>,
     running: Option<RunningWork>,
+    /// The files before the run: nothing starts before they are recorded.
+    start_snapshot: Option<RunStartSnapshot>,
+    is_snapshot_reported: bool,
     /// The agent's final message in that attempt.
     last_reading: Option<(AttemptKey, ClaimReading)>,
 }
@@ -43,13 +49,20 @@ struct RunningWork {
 }
 
 impl EffectRunner {
-    pub(super) fn new(plan: Arc<RunPlan>, keeper: Keeper, channels: AttemptChannels) -> Self {
+    pub(super) fn new(
+        plan: Arc<RunPlan>,
+        keeper: Keeper,
+        channels: AttemptChannels,
+        start_snapshot: Option<RunStartSnapshot>,
+    ) -> Self {
         let log_budget = LogBudget::new(plan.raw_log_bytes(), &plan.context.run_folder());
         Self {
             messages: channels.messages.clone(),
             attempts: AttemptRunner::new(Arc::clone(&plan), keeper.clone(), log_budget.clone(), channels),
             verifier: ClaimVerifier::new(Arc::clone(&plan), keeper, log_budget),
             plan,
+            start_snapshot,
+            is_snapshot_reported: false,
             running: None,
             last_reading: None,
         }
@@ -64,13 +77,24 @@ impl EffectRunner {
         }
     }
 
+    /// Returns the snapshot of the start for the first work of the run, which waits for it.
+    fn unreported_snapshot(&mut self) -> Option<RunStartSnapshot> {
+        let is_reported = std::mem::replace(&mut self.is_snapshot_reported, true);
+        self.start_snapshot.clone().filter(|_| !is_reported)
+    }
+
     pub(super) fn start_agent(&mut self, start: AgentStart, budget: RemainingBudget) {
         let key = start.key;
         let (command_sender, commands) = mpsc::unbounded_channel();
+        self.attempts.cancel_flag = Arc::default();
         let attempt = self.attempts.run(AttemptRequest { start, budget }, commands);
         let messages = self.messages.clone();
+        let start_snapshot = self.unreported_snapshot();
         let work = async move {
-            let report = attempt.await;
+            let report = match wait_for_snapshot(start_snapshot, &messages).await {
+                SnapshotWait::Ended => attempt.await,
+                SnapshotWait::Stopped => Box::new(not_started_report(STOPPED_EARLY.to_owned(), RetryAdvice::None)),
+            };
             let _ = messages.send(DriverMessage::Work(WorkEvent::AttemptEnded { key, report }));
         };
         self.running = Some(self.spawn_work(key, command_sender, work));
@@ -85,7 +109,10 @@ impl EffectRunner {
         let (command_sender, commands) = mpsc::unbounded_channel();
         let preparation = self.verifier.prepare(round, baseline, commands);
         let messages = self.messages.clone();
+        let start_snapshot = self.unreported_snapshot();
         let work = async move {
+            // A stop is also sent to the preparation, which then ends at once.
+            wait_for_snapshot(start_snapshot, &messages).await;
             let VerificationPreparation { sealing, baseline } = preparation.await;
             let _ = messages.send(DriverMessage::Work(WorkEvent::Prepared { sealing, baseline }));
         };
@@ -144,6 +171,14 @@ impl EffectRunner {
 
     /// Sends a command to the running agent or checks. Returns whether something is running.
     pub(super) fn send_command(&mut self, command: JobCommand) -> bool {
+        if let Some(delay) = delay_before_cancel(&command) {
+            self.start_snapshot.iter().for_each(RunStartSnapshot::cancel);
+            let cancel_flag = Arc::clone(&self.attempts.cancel_flag);
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                cancel_flag.store(true, Ordering::Relaxed);
+            });
+        }
         self.running.as_ref().is_some_and(|running| running.commands.send(command).is_ok())
     }
 
@@ -160,6 +195,41 @@ impl EffectRunner {
             let _ = tokio::time::timeout(KILL_TIMEOUT, running.panic_monitor).await;
             running.abort_handle.abort();
         }
+    }
+}
+
+/// How long the files may be read after the agent was stopped.
+const READ_AFTER_STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns when reads of the work tree are cancelled after a command, if it ends the work.
+fn delay_before_cancel(command: &JobCommand) -> Option<Duration> {
+    match command {
+        JobCommand::Kill => Some(READ_AFTER_STOP_TIMEOUT),
+        JobCommand::Stop { grace, .. } => Some(*grace + READ_AFTER_STOP_TIMEOUT),
+        JobCommand::Pause { .. } | JobCommand::Resume => None,
+    }
+}
+
+const STOPPED_EARLY: &str = "the run was stopped before the agent started";
+
+enum SnapshotWait {
+    Ended,
+    Stopped,
+}
+
+/// Waits for the snapshot of the files before the run, and reports if it is missing or incomplete.
+async fn wait_for_snapshot(
+    start_snapshot: Option<RunStartSnapshot>,
+    messages: &mpsc::UnboundedSender<DriverMessage>,
+) -> SnapshotWait {
+    let Some(start_snapshot) = start_snapshot else { return SnapshotWait::Ended };
+    match start_snapshot.wait().await {
+        UndoNotice::None => SnapshotWait::Ended,
+        UndoNotice::Limited(text) => {
+            let _ = messages.send(DriverMessage::Warning(text));
+            SnapshotWait::Ended
+        }
+        UndoNotice::Stopped => SnapshotWait::Stopped,
     }
 }
 

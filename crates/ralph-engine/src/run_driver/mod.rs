@@ -14,7 +14,7 @@ mod run_resources;
 mod suspend;
 mod timer_queue;
 
-pub use attempt::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner, attempt_log_name};
+pub use attempt::attempt_runner::{AttemptChannels, AttemptRequest, AttemptRunner, attempt_log_name, prompt_log_name};
 pub use attempt::driver_message::{DisplayUpdate, DriverMessage};
 pub use attempt::remaining_budget::RemainingBudget;
 pub use claim_verifier::{ClaimRequest, ClaimVerifier, VerifiedClaim};

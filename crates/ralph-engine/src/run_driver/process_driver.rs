@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use super::apply_event::DriverInput;
 use super::attempt::attempt_runner::AttemptChannels;
 use super::attempt::driver_message::{DisplayUpdate, DriverMessage};
-use super::attempt::snapshots::RunDiffBase;
+use super::attempt::remaining_budget::LiveBudget;
+use super::attempt::snapshots::RunStartSnapshot;
 use super::clock::Clock;
 use super::control_input::{ControlEvent, ControlInput, SignalRequest, stop_own_process};
 use super::cost_ledger::CostAccount;
@@ -90,18 +91,19 @@ pub async fn run_loop(
 ) -> Result<RunEnd, EngineError> {
     let notes = plan.context.project.notes_file(&plan.context.id);
     run_notes::create_if_missing(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
-    let diff_base = match &start_mode {
-        StartMode::New => RunDiffBase::record_start(&plan).await,
+    let start_snapshot = match &start_mode {
+        StartMode::New => Some(RunStartSnapshot::begin(&plan)),
         StartMode::Recovered(_) | StartMode::Resumed(_) => None,
     };
     let (plan, store) = (Arc::new(plan), Arc::clone(&resources.store));
-    let runner = open_loop(&plan, &start_mode, &resources, observer).await?;
+    let runner = open_loop(&plan, &start_mode, &resources, observer).await;
+    let runner = runner.inspect_err(|_| start_snapshot.iter().for_each(RunStartSnapshot::cancel))?;
     let (message_sender, messages) = mpsc::unbounded_channel();
     let (update_sender, display_updates) = mpsc::channel(32);
     let RunResources { keeper, lease, store: _, control, cost_account } = resources;
     let channels = AttemptChannels { messages: message_sender, display_updates: update_sender };
     let driver = ProcessDriver {
-        effects: EffectRunner::new(Arc::clone(&plan), keeper, channels),
+        effects: EffectRunner::new(Arc::clone(&plan), keeper, channels, start_snapshot.clone()),
         plan: Arc::clone(&plan),
         runner,
         clock: Clock::start(),
@@ -111,12 +113,15 @@ pub async fn run_loop(
         control,
         cost_account,
         others_used: Vec::new(),
+        live_budget: None,
     };
-    let (ended, mut control) = driver.run(DriverChannels { messages, display_updates }, start_mode).await?;
-    if let Some(diff_base) = diff_base
+    let ended = driver.run(DriverChannels { messages, display_updates }, start_mode).await;
+    start_snapshot.iter().for_each(RunStartSnapshot::cancel);
+    let (ended, mut control) = ended?;
+    if let Some(start_snapshot) = start_snapshot
         && has_task_lease(&store, &plan).await
     {
-        diff_base.record_end(ended.outcome, &mut control).await;
+        start_snapshot.record_end(ended.outcome, &mut control).await;
     }
     Ok(ended)
 }
@@ -168,6 +173,8 @@ pub(super) struct ProcessDriver<'a> {
     pub(super) cost_account: Option<CostAccount>,
     /// The usage of the shared budgets by other runs.
     pub(super) others_used: Vec<BudgetUsage>,
+    /// The budget that the agent of the last attempt sees.
+    pub(super) live_budget: Option<LiveBudget>,
     /// Held until the run has ended.
     _lease: RunLease,
 }

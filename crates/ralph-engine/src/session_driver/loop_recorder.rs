@@ -120,7 +120,7 @@ impl LoopRecorder {
             at: first.at,
             facts: &facts,
             answered_commands: &[],
-            guidance: None,
+            for_next_stage: None,
             state: &entry.loop_state.machine,
         };
         if !is_first {

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 use ralph_core::attempt::ModelSpend;
 use ralph_core::evidence::CheckEnding;
+use ralph_core::judge::JudgeFailure;
 
 use super::CheckContext;
 use super::judge::{JudgeQuestion, JudgeReply};
 use super::program::{self, CheckProgram, ProgramResult};
 use super::verification_control::VerificationControl;
 use ralph_agents::{
-    Agent, AgentEvent, AgentExit, AttemptSummary, AttemptSummaryBuilder, LaunchRequest, OutputFormat, StreamParser,
-    parser_for_format,
+    Agent, AgentErrorKind, AgentEvent, AgentExit, AttemptError, AttemptSummary, AttemptSummaryBuilder, LaunchRequest,
+    OutputFormat, StreamParser, parser_for_format,
 };
 use ralph_process::{JobListener, JobSpec, OutputTiming, RawLog, StdinSource};
 
@@ -146,15 +147,27 @@ impl JobListener for JudgeOutputReader {
 }
 
 /// Returns the final message of a judge that succeeded, else the reason of its failure.
-fn final_text(attempt: AttemptSummary, ending: &CheckEnding, agent: &AgentJudge) -> Result<String, String> {
+fn final_text(attempt: AttemptSummary, ending: &CheckEnding, agent: &AgentJudge) -> Result<String, JudgeFailure> {
     match ending {
-        CheckEnding::NotStarted { why } => Err(match agent.adapter.profile().install.command() {
-            Some(command) => format!("{why}; install it with `{command}`"),
-            None => why.clone(),
+        CheckEnding::NotStarted { why } => Err(JudgeFailure::Permanent {
+            reason: match agent.adapter.profile().install.command() {
+                Some(command) => format!("{why}; install it with `{command}`"),
+                None => why.clone(),
+            },
         }),
-        CheckEnding::TimedOut => Err("it timed out and was killed".to_owned()),
+        CheckEnding::TimedOut => Err(JudgeFailure::AgentFailed { reason: "it timed out and was killed".to_owned() }),
         CheckEnding::Signalled { .. } | CheckEnding::Exited { .. } => match attempt.error {
-            Some(error) => Err(error.message),
+            Some(AttemptError { kind, message, .. }) => Err(match kind {
+                AgentErrorKind::Auth | AgentErrorKind::Budget | AgentErrorKind::Context | AgentErrorKind::Model => {
+                    JudgeFailure::Permanent { reason: message }
+                }
+                AgentErrorKind::RateLimit
+                | AgentErrorKind::Overloaded
+                | AgentErrorKind::Network
+                | AgentErrorKind::Format
+                | AgentErrorKind::Crash
+                | AgentErrorKind::Unknown => JudgeFailure::AgentFailed { reason: message },
+            }),
             None => Ok(attempt.final_text.unwrap_or_default()),
         },
     }

@@ -40,7 +40,10 @@ pub(super) async fn ask_api(
     // An incomplete log does not change the answer.
     let _ = log.finish();
     match reply {
-        Ok(JudgeApiReply { text, model, spend }) => JudgeReply { text, model, spend, leftovers: 0 },
+        Ok(JudgeApiReply { text, model, spend }) => {
+            let text = text.map_err(|reason| JudgeFailure::UnusableAnswer { reason });
+            JudgeReply { text, model, spend, leftovers: 0 }
+        }
         Err(reason) => JudgeReply::failed(reason),
     }
 }
@@ -111,7 +114,7 @@ async fn send_with_retries(
 }
 
 /// Waits for a future until the deadline expires or a stop is requested.
-async fn run_until_timeout_or_stop<T>(
+pub(super) async fn run_until_timeout_or_stop<T>(
     work: impl Future<Output = T>,
     deadline: &mut PausableDeadline,
     control: &mut VerificationControl,

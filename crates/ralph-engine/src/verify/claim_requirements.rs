@@ -192,7 +192,7 @@ impl SealedClaim {
         let task_base = self.acceptance.accepted_by_person.clone().or_else(|| self.task_base.clone());
         let base = protected_base(task_base, &seal);
         let root = context.environment.root.clone();
-        let protected = ProtectedTests::compare(&self.acceptance, base, &root, control).await;
+        let protected = ProtectedTests::compare(&self.acceptance, base, &root, snapshot, control).await;
         let protected = protected.map(|protected| protected.with_seal(&sealer, &seal));
         let second = second_run_context(&context);
         let watch_in = |root: &Path| protected.as_ref().map(|protected| protected.watch(root));
@@ -264,7 +264,7 @@ impl ClaimProtection {
         control: &mut VerificationControl,
     ) -> Self {
         let base = seal.and_then(|seal| protected_base(None, seal));
-        let tests = ProtectedTests::compare(acceptance, base, &context.environment.root, control).await;
+        let tests = ProtectedTests::compare(acceptance, base, &context.environment.root, None, control).await;
         Self { tests, second: second_run_context(context) }
     }
 

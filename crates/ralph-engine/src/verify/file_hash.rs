@@ -1,13 +1,21 @@
 //! Hashes one sealed file.
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ralph_core::seal::SealedFileKind;
+use ralph_process::is_cancelled;
 use ralph_util::digest::{finish_hex, sha256_hex};
 use sha2::{Digest, Sha256};
+
+use crate::git::open_regular_file;
+
+/// Larger files cannot be sealed: to read them at every claim would take minutes.
+const MAX_HASHED_BYTES: u64 = 4 << 30;
+const TOO_LARGE: &str =
+    "the file is larger than 4 GB, which cannot be sealed; exclude it with a pattern that begins with !";
 
 /// Hashes a file, or a link and what it leads to; `None` if nothing is there.
 pub(super) fn hash_path(path: &Path) -> io::Result<Option<(SealedFileKind, String)>> {
@@ -43,12 +51,22 @@ pub(super) fn is_executable(about: &fs::Metadata) -> bool {
 }
 
 fn hash_contents(path: &Path, hasher: &mut Sha256) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular_file(path)?;
     let mut piece = vec![0; 64 * 1024];
+    let mut rest = MAX_HASHED_BYTES;
+    if file.metadata()?.len() > rest {
+        return Err(io::Error::other(TOO_LARGE));
+    }
     loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(()),
-            count => hasher.update(piece.get(..count).unwrap_or_default()),
+        if is_cancelled() {
+            return Err(io::Error::other("the run was stopped"));
         }
+        let count = file.read(&mut piece)?;
+        if count == 0 {
+            return Ok(());
+        }
+        // The file may grow while it is read.
+        rest = rest.checked_sub(count as u64).ok_or_else(|| io::Error::other(TOO_LARGE))?;
+        hasher.update(piece.get(..count).unwrap_or_default());
     }
 }

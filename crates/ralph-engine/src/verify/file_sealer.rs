@@ -21,6 +21,7 @@ use super::file_hash::{hash_path, is_executable};
 use super::sealed_paths::{self, FileStamps, SealedPaths};
 use crate::git::{self, CheckoutError, GitError, TemporaryCheckout};
 use crate::project::Project;
+use ralph_process::is_cancelled;
 use ralph_util::digest::{finish_hex, sha256_hex};
 
 /// More files than this mean that a guard pattern is too wide.
@@ -361,6 +362,9 @@ impl FileSealer {
         found: &mut ScannedFiles,
     ) -> Result<(), SealError> {
         for path in list_folder(folder)? {
+            if is_cancelled() {
+                return Err(unreadable_error(&path, io::Error::other("the run was stopped")));
+            }
             let is_git = path.file_name().is_some_and(|name| name == ".git");
             if is_git
                 || self.volatile_folders.contains(&path)

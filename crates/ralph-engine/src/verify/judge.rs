@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use ralph_core::attempt::ModelSpend;
-use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy};
+use ralph_core::judge::{JudgeEndpoint, JudgeErrorPolicy, JudgeFailure};
 
 use super::agent_judge::{self, AgentJudge};
 use super::verification_control::VerificationControl;
@@ -31,11 +31,13 @@ pub(super) struct JudgeQuestion<'a> {
     /// The model of the criterion, else of the settings.
     pub(super) model: Option<&'a str>,
     pub(super) timeout: Duration,
+    /// The name of the log, without its ending.
+    pub(super) log_name: &'a str,
 }
 
 /// The text of a judge's answer or the reason of its failure, and its usage.
 pub(super) struct JudgeReply {
-    pub(super) text: Result<String, String>,
+    pub(super) text: Result<String, JudgeFailure>,
     pub(super) model: Option<String>,
     pub(super) spend: ModelSpend,
     pub(super) leftovers: u32,
@@ -57,7 +59,9 @@ pub(super) async fn ask_judge(
 }
 
 impl JudgeReply {
+    /// A reply that a retry would not change.
     pub(super) fn failed(reason: impl Into<String>) -> Self {
-        Self { text: Err(reason.into()), model: None, spend: ModelSpend::default(), leftovers: 0 }
+        let failure = JudgeFailure::Permanent { reason: reason.into() };
+        Self { text: Err(failure), model: None, spend: ModelSpend::default(), leftovers: 0 }
     }
 }

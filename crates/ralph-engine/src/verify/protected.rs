@@ -12,7 +12,7 @@ use ralph_core::protected::{
     ProtectedKind, ProtectedReport, TestProtection, classify_path, find_inline_test_change, find_protected_change,
     may_have_inline_tests, protected_tests_evidence,
 };
-use ralph_core::receipt::program_criteria;
+use ralph_core::receipt::{WorkTreeSnapshot, program_criteria};
 use ralph_core::seal::Seal;
 
 use super::acceptance::{AcceptancePolicy, PathPatterns};
@@ -87,10 +87,12 @@ struct FoundChanges {
 
 impl ProtectedTests {
     /// Compares the protected files with the base, before any check runs. Returns `None` if nothing is protected.
+    /// `snapshot` is the current state of the work tree, if it is known.
     pub(super) async fn compare(
         acceptance: &AcceptancePolicy,
         base: Option<ProtectedBase>,
         root: &Path,
+        snapshot: Option<&WorkTreeSnapshot>,
         control: &mut VerificationControl,
     ) -> Option<Self> {
         let allowed = PathPatterns::compile(&acceptance.allow_changes).ok()?;
@@ -100,7 +102,12 @@ impl ProtectedTests {
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
         let (mut found, mut watched, mut files) = (Ok(FoundChanges::default()), Vec::new(), Vec::new());
         if let Some(base) = &base {
-            found = find_changes(&root, base, isolation, control).await;
+            found = match snapshot {
+                Some(snapshot) if is_unchanged(snapshot, base, isolation) => {
+                    find_ignored_changes(&root, base, snapshot.tree.clone(), control).await
+                }
+                Some(_) | None => find_changes(&root, base, isolation, control).await,
+            };
             let root = root.clone();
             let listed = control.run_blocking(move || {
                 let files = git::list_files(&root).unwrap_or_default();
@@ -208,9 +215,8 @@ impl ProtectedTests {
             Ok(found)
                 if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && files == self.files =>
             {
-                let (root, before, found) = (self.root.clone(), base.ignored.clone(), found.clone());
-                let compared = control.run_blocking(move || compare_ignored_files(&root, &before));
-                Ok(FoundChanges { ignored: compared.await?, ..found })
+                let again = find_ignored_changes(&self.root, base, found.claimed_tree.clone(), control).await?;
+                Ok(FoundChanges { ignored: again.ignored, ..found.clone() })
             }
             Ok(_) | Err(_) => find_changes(&self.root, base, self.isolation, control).await,
         }
@@ -360,6 +366,25 @@ async fn find_changes(
         Ok(found)
     });
     found.await.flatten()
+}
+
+/// Returns whether a snapshot of all files has the tree of the base, so that no file needs to be compared.
+fn is_unchanged(snapshot: &WorkTreeSnapshot, base: &ProtectedBase, isolation: CheckIsolation) -> bool {
+    let is_base_tree = snapshot.tree == base.tree;
+    let is_base_commit = snapshot.is_committed && snapshot.commit.as_ref() == Some(&base.tree);
+    isolation == CheckIsolation::Workspace && snapshot.left_out.is_none() && (is_base_tree || is_base_commit)
+}
+
+/// Compares only the files that git ignores, where no other file has changed.
+async fn find_ignored_changes(
+    root: &Path,
+    base: &ProtectedBase,
+    claimed_tree: String,
+    control: &mut VerificationControl,
+) -> Result<FoundChanges, String> {
+    let (root, before) = (root.to_path_buf(), base.ignored.clone());
+    let ignored = control.run_blocking(move || compare_ignored_files(&root, &before)).await?;
+    Ok(FoundChanges { claimed_tree, ignored, ..FoundChanges::default() })
 }
 
 /// Checks that git has the folders of the base and the changed protected files in it as they were recorded.

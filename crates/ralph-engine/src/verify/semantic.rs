@@ -1,19 +1,25 @@
 //! Semantic checks: first negative patterns in the agent's report, then a judge.
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use ralph_core::attempt::ModelSpend;
 use ralph_core::criterion::{SemanticCheck, VerificationMethod};
 use ralph_core::evidence::{CheckEvidence, EvidenceKind, JudgeFinding, JudgeReport, ReasonedVerdict, Verdict};
 use ralph_core::judge::{
-    JudgeAnswer, JudgeErrorPolicy, JudgeMaterial, MaterialBoundary, QuotationProblem, build_question, decide_verdict,
-    find_negative_pattern, read_answer,
+    JudgeAnswer, JudgeErrorPolicy, JudgeFailure, JudgeMaterial, JudgeRetryDecision, MaterialBoundary, QuotationProblem,
+    build_question, decide_verdict, find_negative_pattern, read_answer,
 };
 
+use super::api_judge::run_until_timeout_or_stop;
 use super::diff::diff_worktree;
 use super::external::sanitize_and_redact;
-use super::judge::{ClaimJudge, JudgeQuestion, JudgeReply, ask_judge};
+use super::judge::{ClaimJudge, JudgeQuestion, ask_judge};
+use super::program::PausableDeadline;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition, SubmittedClaim};
 use ralph_process::RawLog;
+
+/// More than the longest delay before a judge is asked again.
+const RETRY_DEADLINE_MARGIN: Duration = Duration::from_secs(60);
 
 /// Searches the agent's report for negative patterns, then asks the judge if there is something to judge.
 pub(super) async fn run_semantic_check(
@@ -70,19 +76,90 @@ async fn run_judge(
     let boundary = MaterialBoundary::from_random(uuid::Uuid::new_v4().as_u128());
     let text = build_question(&check.check_for, &material, &boundary);
     let model = check.model.as_deref().or(judge.model.as_deref());
-    let question = JudgeQuestion { text: &text, model, timeout: judge.timeout };
-    let log = format!("{}.check-{}.log", context.log_prefix, position.label);
-    let raw_log = RawLog::new(context.log_folder.join(&log), &context.log_budget);
-    let reply = ask_judge(context, judge, &question, raw_log, control).await;
-    let answer = match &reply.text {
-        Ok(text) => read_answer(text, &check.check_for, &material, &boundary).map_err(|error| error.to_string()),
-        Err(reason) => Err(format!("the judge {} failed: {reason}", judge.name)),
-    };
+    let log_name = format!("{}.check-{}", context.log_prefix, position.label);
+    let question = JudgeQuestion { text: &text, model, timeout: judge.timeout, log_name: &log_name };
+    let read =
+        |text: &str| read_answer(text, &check.check_for, &material, &boundary).map_err(|error| error.to_string());
+    let asked = ask_until_verdict(context, judge, &question, read, control).await;
     CheckEvidence {
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        log,
-        ..conclude_evidence(check, judge, &reply, answer, &context.claim)
+        log: asked.log.clone(),
+        ..conclude_evidence(check, judge, asked, &context.claim)
     }
+}
+
+/// The last answer of a judge to a question, and the usage of all its answers.
+struct AskedJudge {
+    answer: Result<JudgeAnswer, String>,
+    model: Option<String>,
+    spend: ModelSpend,
+    leftovers: u32,
+    log: String,
+}
+
+/// Asks the judge, and again if it fails or its answer is not a verdict: a retry of the judge is cheaper than another
+/// iteration of the agent. Each answer has a separate log.
+async fn ask_until_verdict(
+    context: &CheckContext,
+    judge: &ClaimJudge,
+    question: &JudgeQuestion<'_>,
+    read: impl Fn(&str) -> Result<JudgeAnswer, String>,
+    control: &mut VerificationControl,
+) -> AskedJudge {
+    let log_name = question.log_name;
+    let (mut spend, mut leftovers, mut attempts) = (ModelSpend::default(), 0, 0);
+    loop {
+        attempts += 1;
+        let log = if attempts == 1 { format!("{log_name}.log") } else { format!("{log_name}.attempt-{attempts}.log") };
+        let raw_log = RawLog::new(context.log_folder.join(&log), &context.log_budget);
+        let reply = ask_judge(context, judge, question, raw_log, control).await;
+        spend = spend.add_known(reply.spend);
+        leftovers += reply.leftovers;
+        let (answer, failure) = split_verdict(&judge.name, reply.text, &read);
+        let asked = AskedJudge { answer, model: reply.model, spend, leftovers, log };
+        let Some(failure) = failure.filter(|_| !control.is_stopped()) else { return asked };
+        match failure.decide_retry(attempts, u64::MAX) {
+            JudgeRetryDecision::Retry { after_ms } => {
+                if wait_before_retry(after_ms, control).await.is_err() {
+                    return asked;
+                }
+            }
+            // An answer whose quotations are invented shows its findings.
+            JudgeRetryDecision::GiveUp { .. } if asked.answer.is_ok() => return asked,
+            JudgeRetryDecision::GiveUp { reason } => return AskedJudge { answer: Err(reason), ..asked },
+        }
+    }
+}
+
+/// Returns the answer of a judge, and why it is not a verdict.
+fn split_verdict(
+    judge: &str,
+    text: Result<String, JudgeFailure>,
+    read: impl Fn(&str) -> Result<JudgeAnswer, String>,
+) -> (Result<JudgeAnswer, String>, Option<JudgeFailure>) {
+    let answer = match text {
+        Ok(text) => read(&text),
+        Err(failure) => {
+            let failure = failure.with_reason_prefix(&format!("the judge {judge} failed: "));
+            return (Err(failure.describe_failure()), Some(failure));
+        }
+    };
+    let unusable = match &answer {
+        Err(reason) => Some(reason.clone()),
+        Ok(answer) => {
+            let ReasonedVerdict { verdict, reason } = decide_verdict(answer);
+            (verdict == Verdict::CouldNotEvaluate).then_some(reason)
+        }
+    };
+    (answer, unusable.map(|reason| JudgeFailure::UnusableAnswer { reason }))
+}
+
+/// Fails if the run is stopped meanwhile.
+async fn wait_before_retry(after_ms: u64, control: &mut VerificationControl) -> Result<(), String> {
+    let delay = Duration::from_millis(after_ms);
+    // The deadline only bounds the delay, which ends before it.
+    let mut deadline = PausableDeadline::new(delay + RETRY_DEADLINE_MARGIN);
+    run_until_timeout_or_stop(tokio::time::sleep(delay), &mut deadline, control).await
 }
 
 /// Returns the agent's report. If it says that work is open, the judge is told.
@@ -97,14 +174,14 @@ fn report_for_judge(claim: &SubmittedClaim) -> String {
 fn conclude_evidence(
     check: &SemanticCheck,
     judge: &ClaimJudge,
-    reply: &JudgeReply,
-    answer: Result<JudgeAnswer, String>,
+    asked: AskedJudge,
     claim: &SubmittedClaim,
 ) -> CheckEvidence {
+    let AskedJudge { answer, model, spend, leftovers, log: _ } = asked;
     let shown = VerificationMethod::Semantic(check.clone()).summary_line();
     let evidence = |verdict, reason: String| CheckEvidence {
-        leftovers: reply.leftovers,
-        spend: Some(reply.spend),
+        leftovers,
+        spend: Some(spend),
         ..CheckEvidence::without_output(EvidenceKind::Semantic, shown, verdict, sanitize_and_redact(&reason))
     };
     match (answer, judge.on_error, &claim.contradiction) {
@@ -113,7 +190,7 @@ fn conclude_evidence(
             let tail = render_findings(&answer);
             let judgement = JudgeReport {
                 judge: judge.name.clone(),
-                model: reply.model.as_deref().map(sanitize_and_redact),
+                model: model.as_deref().map(sanitize_and_redact),
                 findings: sanitize_findings(answer),
             };
             CheckEvidence { judgement: Some(judgement), tail, ..evidence(verdict, reason) }

@@ -30,6 +30,30 @@ pub fn describe_unmerged_work(layout: &WorktreeLayout, name: &str) -> Result<Vec
     Ok(unmerged)
 }
 
+/// Returns whether the branch of a task can be removed: the task belongs to this project, the user's branch contains its
+/// accepted work and the branch, and no work tree uses it.
+pub fn is_branch_removable(layout: &WorktreeLayout, name: &str) -> Result<bool, WorktreeError> {
+    let branch = ref_names::branch_ref(name);
+    let Some(tip) = git::resolve_commit(&layout.root, &branch)? else { return Ok(false) };
+    let Some(accepted) = accept::accepted_commit(layout, name)? else { return Ok(false) };
+    Ok(belongs_to_project(layout, name)?
+        && find_worktree(layout, name)?.is_none()
+        && accept::find_branch_checkout(&layout.root, &branch)?.is_none()
+        && is_merged(layout, &tip)?
+        && is_merged(layout, &accepted)?)
+}
+
+/// Removes the branch of a task whose work is merged. Its snapshots and the record of its accepted work stay. Returns
+/// whether it was removed.
+pub fn remove_merged_branch(layout: &WorktreeLayout, name: &str) -> Result<bool, WorktreeError> {
+    if !is_branch_removable(layout, name)? {
+        return Ok(false);
+    }
+    let deletion = [RefUpdate::Delete { name: ref_names::branch_ref(name) }];
+    git::update_refs(&layout.root, &deletion, "ralph: the work is merged")?;
+    Ok(true)
+}
+
 /// The result of forgetting a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForgottenTask {
@@ -133,6 +157,28 @@ mod tests {
         assert_eq!(forgotten, ForgottenTask { worktree_path: Some(tree.path.clone()), kept_refs: Vec::new() });
         assert_eq!((list_ralph_refs(&scene), tree.path.exists()), (String::new(), false));
         assert_eq!(scene.create_worktree("T").base, accepted, "a new task with that name starts from scratch");
+    }
+
+    // spec: P6
+    // finding: N56
+    #[test]
+    fn only_a_merged_branch_that_no_work_tree_uses_is_removed() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        scene.commit_and_accept(&tree, "file", "new");
+        assert!(!remove_merged_branch(&scene.layout, "T").unwrap(), "it is not merged");
+        scene.run_git(&["merge", "--quiet", "ralph/T"]);
+        assert!(!remove_merged_branch(&scene.layout, "T").unwrap(), "it has a work tree");
+        remove_worktree(&scene.layout, "T").unwrap();
+        let other = WorktreeLayout { key: "other-12345678".to_owned(), ..scene.layout.clone() };
+        assert!(!remove_merged_branch(&other, "T").unwrap(), "it belongs to another project");
+        scene.run_git(&["checkout", "--quiet", "ralph/T"]);
+        assert!(!remove_merged_branch(&scene.layout, "T").unwrap(), "the user has checked it out");
+        scene.run_git(&["checkout", "--quiet", "-"]);
+        assert!(remove_merged_branch(&scene.layout, "T").unwrap());
+        assert_eq!(scene.run_git(&["for-each-ref", "refs/heads/ralph"]), "");
+        assert!(accept::accepted_commit(&scene.layout, "T").unwrap().is_some(), "dependents still find the work");
+        assert!(!remove_merged_branch(&scene.layout, "T").unwrap());
     }
 
     // spec: P6

@@ -4,6 +4,7 @@ mod accept;
 mod agent_work;
 mod create;
 mod error;
+mod exact_snapshot;
 mod forget;
 mod land;
 mod layout;
@@ -23,7 +24,8 @@ pub use accept::{AcceptanceBase, AcceptedWork, accept_work, accepted_commit, rea
 pub use agent_work::{AgentWorkCommit, commit_agent_work};
 pub use create::{OpenedWorktree, WorktreeOrigin, find_worktree, open_or_create};
 pub use error::WorktreeError;
-pub use forget::{ForgottenTask, describe_unmerged_work, forget_task};
+pub use exact_snapshot::{ExactSnapshot, LeftOutPath, SnapshotNotes};
+pub use forget::{ForgottenTask, describe_unmerged_work, forget_task, is_branch_removable, remove_merged_branch};
 pub use land::{
     LandingTarget, PreparedLanding, UnlandedWork, finish_landing, list_unlanded_work, prepare_landing, recover_landing,
 };
@@ -31,7 +33,10 @@ pub use layout::WorktreeLayout;
 pub use ref_names::SnapshotKey;
 pub use remove::{WorktreeRemoval, describe_loss, discard_untouched, list_task_worktrees, remove_worktree};
 pub use rewind::{RewindResult, rewind_worktree};
-pub use run_history::{RunTrees, SnapshotMoment, UndoResult, read_run_trees, record_run_tree, undo_run};
+pub use run_history::{
+    BaseTree, RunTrees, UndoResult, read_base_tree, read_run_trees, record_run_end, record_run_start, undo_run,
+    write_current_tree,
+};
 pub use setup::{WorktreeSetupRequest, run_setup_commands};
 pub use snapshot::{AttemptSnapshot, list_snapshots, take_snapshot};
 

@@ -1,34 +1,51 @@
 //! Snapshots of the work tree before and after a run, so that the run can be compared and undone. Only the snapshots of
 //! the newest runs are kept.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::WorktreeError;
+use super::exact_snapshot::{
+    ExactSnapshot, LeftOutPath, SnapshotNotes, read_current_entries, snapshot_files, snapshot_files_since,
+};
 use super::land::remove_file_and_empty_parents;
 use super::obstacles::find_obstacles;
-use crate::git::{self, ExpectedRef, RefUpdate, TreeDiffEntry, TreeDiffKind};
+use crate::git::{self, ExpectedRef, RefUpdate, TreeDiffEntry, TreeDiffKind, TreeEntry};
 
 /// How many runs keep their snapshots.
-const MAX_REMEMBERED_RUNS: usize = 50;
+pub(super) const MAX_REMEMBERED_RUNS: usize = 50;
 
-/// Larger uncommitted files are not copied into the repository.
-const MAX_UNCOMMITTED_BYTES: u64 = 64 << 20;
+pub(super) const RUN_REF_PREFIX: &str = "refs/ralph/_runs/";
 
-const RUN_REF_PREFIX: &str = "refs/ralph/_runs/";
-
+/// What is recorded of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotMoment {
+enum RunRef {
+    /// The exact files before the run.
     Before,
+    /// What the tree before the run cannot contain.
+    Notes,
+    /// The files before the run as git would commit them, for the comparison with commits.
+    Base,
+    /// The exact files after the run.
     After,
 }
 
-impl SnapshotMoment {
-    fn ref_name(self, run: &str) -> String {
+impl RunRef {
+    fn name(self, run: &str) -> String {
         let name = match self {
             Self::Before => "before",
+            Self::Notes => "notes",
+            Self::Base => "base",
             Self::After => "after",
         };
         format!("{RUN_REF_PREFIX}{run}/{name}")
+    }
+
+    fn set(self, run: &str, to: String) -> RefUpdate {
+        RefUpdate::Set { name: self.name(run), to, expected: ExpectedRef::Any }
     }
 }
 
@@ -40,17 +57,35 @@ pub struct RunTrees {
     pub after: Option<String>,
 }
 
-/// Takes a snapshot of a work tree, unless its uncommitted files are too large.
-pub fn record_run_tree(root: &Path, run: &str, moment: SnapshotMoment) -> Result<(), WorktreeError> {
-    if git::uncommitted_bytes(root)? > MAX_UNCOMMITTED_BYTES {
-        return Err(WorktreeError::TooMuchUncommitted);
+/// Whether the files are also needed as git would commit them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BaseTree {
+    Needed,
+    NotNeeded,
+}
+
+/// Records the files before a run.
+pub fn record_run_start(root: &Path, run: &str, base: BaseTree) -> Result<ExactSnapshot, WorktreeError> {
+    let snapshot = snapshot_files(root)?;
+    let mut changes = vec![RunRef::Before.set(run, git::write_exact_tree(root, &snapshot.entries)?)];
+    let notes = snapshot.notes.to_bytes();
+    if !notes.is_empty() {
+        changes.push(RunRef::Notes.set(run, git::store_exact_text(root, &notes)?));
     }
-    let to = git::write_worktree_tree(root)?;
-    let mut changes = vec![RefUpdate::Set { name: moment.ref_name(run), to, expected: ExpectedRef::Any }];
-    if moment == SnapshotMoment::Before {
-        changes.extend(expired_run_refs(root)?);
+    // Git would read a huge file to its end.
+    if base == BaseTree::Needed && !snapshot.notes.has_too_large_file() {
+        changes.push(RunRef::Base.set(run, git::write_worktree_tree(root)?));
     }
-    Ok(git::update_refs(root, &changes, "ralph: a run")?)
+    git::update_refs(root, &changes, "ralph: before a run")?;
+    Ok(snapshot)
+}
+
+/// Records the files after a run, and forgets the snapshots of old runs.
+pub fn record_run_end(root: &Path, run: &str, before: &ExactSnapshot) -> Result<(), WorktreeError> {
+    let after = snapshot_files_since(root, before)?;
+    let mut changes = vec![RunRef::After.set(run, git::write_exact_tree(root, &after.entries)?)];
+    changes.extend(expired_run_refs(root)?);
+    Ok(git::update_refs(root, &changes, "ralph: after a run")?)
 }
 
 /// Returns deletions for the snapshots of old runs, except backups of an undo. Run ids sort by start time.
@@ -58,7 +93,7 @@ fn expired_run_refs(root: &Path) -> Result<Vec<RefUpdate>, WorktreeError> {
     let run_of = |name: &str| name.strip_prefix(RUN_REF_PREFIX)?.split('/').next().map(str::to_owned);
     let all = git::list_refs(root, RUN_REF_PREFIX)?;
     let runs: BTreeSet<String> = all.iter().filter_map(|found| run_of(&found.name)).collect();
-    let old: BTreeSet<&String> = runs.iter().rev().skip(MAX_REMEMBERED_RUNS - 1).collect();
+    let old: BTreeSet<&String> = runs.iter().rev().skip(MAX_REMEMBERED_RUNS).collect();
     let is_old = |name: &str| run_of(name).is_some_and(|run| old.contains(&run)) && !name.contains("/undone/");
     let names = all.into_iter().map(|found| found.name).filter(|name| is_old(name));
     Ok(names.map(|name| RefUpdate::Delete { name }).collect())
@@ -66,42 +101,102 @@ fn expired_run_refs(root: &Path) -> Result<Vec<RefUpdate>, WorktreeError> {
 
 /// Returns the trees of a run, if snapshots were taken.
 pub fn read_run_trees(root: &Path, run: &str) -> Result<Option<RunTrees>, WorktreeError> {
-    let resolve = |moment: SnapshotMoment| git::resolve_object(root, &moment.ref_name(run));
-    let Some(before) = resolve(SnapshotMoment::Before)? else { return Ok(None) };
-    Ok(Some(RunTrees { before, after: resolve(SnapshotMoment::After)? }))
+    let resolve = |moment: RunRef| git::resolve_object(root, &moment.name(run));
+    let Some(before) = resolve(RunRef::Before)? else { return Ok(None) };
+    Ok(Some(RunTrees { before, after: resolve(RunRef::After)? }))
+}
+
+/// Returns the tree of the files before a run, as git would commit them.
+pub fn read_base_tree(root: &Path, run: &str) -> Result<Option<String>, WorktreeError> {
+    Ok(git::resolve_object(root, &RunRef::Base.name(run))?)
+}
+
+/// Returns a tree of the exact files as they are now, for a comparison with the files before a run.
+pub fn write_current_tree(root: &Path) -> Result<String, WorktreeError> {
+    Ok(git::write_exact_tree(root, &snapshot_files(root)?.entries)?)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoResult {
     /// The restored files.
     pub files: Vec<PathBuf>,
+    /// Paths that the snapshot did not contain: they are as the run left them.
+    pub left_out: Vec<LeftOutPath>,
     /// The reference to the files before the undo.
     pub backup_ref: String,
 }
 
-/// Restores the files that a run changed. Commits, branches and the index do not change.
+/// Restores the files that a run changed, byte by byte. Commits, branches and the index do not change.
 pub fn undo_run(root: &Path, run: &str) -> Result<UndoResult, WorktreeError> {
     let no_snapshot = || WorktreeError::NoRunSnapshot { run: run.to_owned() };
     let RunTrees { before, after } = read_run_trees(root, run)?.ok_or_else(no_snapshot)?;
     let after = after.ok_or_else(|| WorktreeError::NoEndSnapshot { run: run.to_owned() })?;
-    let now = git::write_worktree_tree(root)?;
     let changed = git::diff_trees(root, &before, &after)?;
-    if !changed.is_empty() && differing_files(root, &before, &now, &changed)?.is_empty() {
+    let paths: BTreeSet<PathBuf> = changed.iter().map(|change| change.path.clone()).collect();
+    let (old, new) = (git::list_tree_entries(root, &before)?, git::list_tree_entries(root, &after)?);
+    let now = read_current_entries(root, paths.iter().cloned())?;
+    let differing = |then: &BTreeMap<PathBuf, TreeEntry>| -> Vec<PathBuf> {
+        paths.iter().filter(|path| then.get(*path) != now.get(*path)).cloned().collect()
+    };
+    if !changed.is_empty() && differing(&old).is_empty() {
         return Err(WorktreeError::AlreadyUndone { run: run.to_owned() });
     }
-    refuse_changed_since(root, &after, &now, &changed)?;
     let inverted: Vec<TreeDiffEntry> = changed.iter().map(invert_entry).collect();
-    let files = find_obstacles(root, &inverted);
+    let files: BTreeSet<PathBuf> = differing(&new).into_iter().chain(find_obstacles(root, &inverted)).collect();
     if !files.is_empty() {
-        return Err(WorktreeError::FilesChangedSince { files });
+        return Err(WorktreeError::FilesChangedSince { files: files.into_iter().collect() });
     }
-    let backup_ref = back_up_tree(root, run, &now)?;
-    let (added, rest): (Vec<&TreeDiffEntry>, Vec<&TreeDiffEntry>) =
-        changed.iter().partition(|change| change.kind == TreeDiffKind::Added);
-    added.iter().try_for_each(|change| remove_file_and_empty_parents(root, &change.path))?;
-    let rest: Vec<PathBuf> = rest.iter().map(|change| change.path.clone()).collect();
-    git::restore_files(root, &before, &rest)?;
-    Ok(UndoResult { files: changed.into_iter().map(|change| change.path).collect(), backup_ref })
+    let notes = read_notes(root, run)?;
+    let backup_ref = back_up_tree(root, run, &after)?;
+    let added = changed.iter().filter(|change| change.kind == TreeDiffKind::Added);
+    added.into_iter().try_for_each(|change| remove_file_and_empty_parents(root, &change.path))?;
+    let restored: Vec<(&Path, &TreeEntry)> =
+        paths.iter().filter_map(|path| Some((path.as_path(), old.get(path)?))).collect();
+    restore_exact_files(root, &restored, &notes)?;
+    Ok(UndoResult { files: paths.into_iter().collect(), left_out: notes.left_out, backup_ref })
+}
+
+fn read_notes(root: &Path, run: &str) -> Result<SnapshotNotes, WorktreeError> {
+    let Some(notes) = git::resolve_object(root, &RunRef::Notes.name(run))? else { return Ok(SnapshotNotes::default()) };
+    let content = git::read_objects(root, &[&notes])?.pop().unwrap_or_default();
+    Ok(SnapshotNotes::from_bytes(&content))
+}
+
+/// Writes files with exactly the bytes, kinds and permissions of the snapshot.
+fn restore_exact_files(root: &Path, files: &[(&Path, &TreeEntry)], notes: &SnapshotNotes) -> Result<(), WorktreeError> {
+    let objects: Vec<&str> = files.iter().map(|(_, entry)| entry.object.as_str()).collect();
+    let contents = git::read_objects(root, &objects)?;
+    for ((path, entry), content) in files.iter().zip(contents) {
+        let default_mode = if entry.mode == "100755" { 0o755 } else { 0o644 };
+        let mode = notes.modes.get(*path).copied().unwrap_or(default_mode);
+        let file = root.join(path);
+        let written = match entry.mode.as_str() {
+            "120000" => replace_with_link(&file, &content),
+            _ => replace_file(&file, &content, mode),
+        };
+        written.map_err(|source| WorktreeError::Folder { path: file, source })?;
+    }
+    Ok(())
+}
+
+/// Replaces a file at once, so that a full disk does not leave half of it.
+fn replace_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let draft = create_draft(path, |draft| fs::write(draft, content))?;
+    fs::set_permissions(&draft, fs::Permissions::from_mode(mode))?;
+    fs::rename(draft, path)
+}
+
+fn replace_with_link(path: &Path, target: &[u8]) -> io::Result<()> {
+    let target = std::ffi::OsStr::from_bytes(target);
+    fs::rename(create_draft(path, |draft| std::os::unix::fs::symlink(target, draft))?, path)
+}
+
+fn create_draft(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)?;
+    let draft = folder.join(format!(".ralph-undo-{}", uuid::Uuid::new_v4().simple()));
+    create(&draft)?;
+    Ok(draft)
 }
 
 fn invert_entry(change: &TreeDiffEntry) -> TreeDiffEntry {
@@ -113,107 +208,10 @@ fn invert_entry(change: &TreeDiffEntry) -> TreeDiffEntry {
     TreeDiffEntry { kind, path: change.path.clone() }
 }
 
-/// Refuses to undo files that were changed after the run: those changes would be lost.
-fn refuse_changed_since(root: &Path, after: &str, now: &str, changed: &[TreeDiffEntry]) -> Result<(), WorktreeError> {
-    let files = differing_files(root, after, now, changed)?;
-    if files.is_empty() { Ok(()) } else { Err(WorktreeError::FilesChangedSince { files }) }
-}
-
-/// Returns the files of a run that differ between two trees.
-fn differing_files(
-    root: &Path,
-    from: &str,
-    to: &str,
-    changed: &[TreeDiffEntry],
-) -> Result<Vec<PathBuf>, WorktreeError> {
-    let between: BTreeSet<PathBuf> = git::diff_trees(root, from, to)?.into_iter().map(|entry| entry.path).collect();
-    Ok(changed.iter().map(|change| change.path.clone()).filter(|path| between.contains(path)).collect())
-}
-
 fn back_up_tree(root: &Path, run: &str, tree: &str) -> Result<String, WorktreeError> {
     let prefix = format!("{RUN_REF_PREFIX}{run}/undone/");
     let number = git::list_refs(root, &prefix)?.len() + 1;
     let name = format!("{prefix}{number}");
     git::update_refs(root, &[RefUpdate::create(&name, tree)], "ralph: undone")?;
     Ok(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-    use crate::git::run_git;
-    use crate::git::testing::commit_all;
-    use crate::worktree::tests::worktree_fixture::WorktreeFixture;
-
-    /// Simulates a run that changes, creates and removes a file, and commits some of that.
-    fn simulate_run(scene: &WorktreeFixture) {
-        fs::write(scene.root.join("mine"), "uncommitted before").unwrap();
-        record_run_tree(&scene.root, "r1", SnapshotMoment::Before).unwrap();
-        fs::write(scene.root.join("file"), "work").unwrap();
-        fs::remove_file(scene.root.join("old")).unwrap();
-        commit_all(&scene.root);
-        fs::create_dir(scene.root.join("sub")).unwrap();
-        fs::write(scene.root.join("sub/new"), "work").unwrap();
-        record_run_tree(&scene.root, "r1", SnapshotMoment::After).unwrap();
-    }
-
-    // spec: P9
-    #[test]
-    fn a_run_is_undone_and_nothing_else() {
-        let scene = WorktreeFixture::new();
-        simulate_run(&scene);
-        fs::write(scene.root.join("later"), "another file").unwrap();
-        let head = scene.run_git(&["rev-parse", "HEAD"]);
-        let undone = undo_run(&scene.root, "r1").unwrap();
-        assert_eq!(undone.files, ["file", "old", "sub/new"].map(PathBuf::from));
-        let read = |name: &str| fs::read_to_string(scene.root.join(name)).unwrap();
-        assert_eq!((read("file"), read("old"), read("later")), ("first".into(), "old".into(), "another file".into()));
-        assert_eq!((read("mine"), scene.run_git(&["rev-parse", "HEAD"])), ("uncommitted before".into(), head));
-        assert!(!scene.root.join("sub").exists());
-        assert_eq!(run_git(&scene.root, &["show", &format!("{}:sub/new", undone.backup_ref)]).unwrap(), "work");
-    }
-
-    // spec: P9
-    #[test]
-    fn an_undo_is_refused_if_its_files_were_changed_later() {
-        let scene = WorktreeFixture::new();
-        simulate_run(&scene);
-        fs::write(scene.root.join("file"), "mine now").unwrap();
-        let before = scene.user_state();
-        let refused = undo_run(&scene.root, "r1").unwrap_err();
-        assert!(matches!(&refused, WorktreeError::FilesChangedSince { files } if files == &[PathBuf::from("file")]));
-        assert_eq!(scene.user_state(), before);
-    }
-
-    // spec: P9
-    #[test]
-    fn a_run_without_both_snapshots_is_not_undone() {
-        let scene = WorktreeFixture::new();
-        assert!(matches!(undo_run(&scene.root, "r1"), Err(WorktreeError::NoRunSnapshot { .. })));
-        record_run_tree(&scene.root, "r1", SnapshotMoment::Before).unwrap();
-        assert!(matches!(undo_run(&scene.root, "r1"), Err(WorktreeError::NoEndSnapshot { .. })));
-        assert_eq!(read_run_trees(&scene.root, "r1").unwrap().unwrap().after, None);
-    }
-
-    // spec: P9
-    #[test]
-    fn only_the_newest_runs_keep_snapshots_and_undo_backups_stay() {
-        let scene = WorktreeFixture::new();
-        let tree = scene.run_git(&["rev-parse", "HEAD^{tree}"]);
-        let old = (0..MAX_REMEMBERED_RUNS)
-            .map(|number| RefUpdate::create(format!("{RUN_REF_PREFIX}r{number:03}/before"), &tree));
-        let kept = RefUpdate::create(format!("{RUN_REF_PREFIX}r000/undone/1"), &tree);
-        git::update_refs(&scene.root, &old.chain([kept]).collect::<Vec<_>>(), "test").unwrap();
-        record_run_tree(&scene.root, "s", SnapshotMoment::Before).unwrap();
-        assert_eq!(read_run_trees(&scene.root, "r000").unwrap(), None);
-        assert!(
-            read_run_trees(&scene.root, "r001").unwrap().is_some()
-                && read_run_trees(&scene.root, "s").unwrap().is_some()
-        );
-        assert!(git::resolve_object(&scene.root, &format!("{RUN_REF_PREFIX}r000/undone/1")).unwrap().is_some());
-        let log = scene.run_git(&["log", "--all", "--oneline"]);
-        assert_eq!(log.lines().count(), 1, "the snapshots are not part of the history: {log}");
-    }
 }

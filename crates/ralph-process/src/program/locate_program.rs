@@ -22,7 +22,7 @@ pub fn locate_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
         Some(interpreter) if !job.cwd.join(&interpreter).exists() => {
             Err(SpawnError::MissingInterpreter { program: program(), interpreter })
         }
-        None if !can_machine_run(&file) => Err(SpawnError::WrongFormat { program: program() }),
+        None if !can_machine_run(&file) => Err(SpawnError::WrongFormat { program: file }),
         Some(_) | None => Ok(file),
     }
 }

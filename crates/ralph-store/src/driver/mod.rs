@@ -5,8 +5,9 @@ pub(crate) mod statement;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, Sqlite, SqliteExecutor};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Either, Executor, Row, Sqlite, SqliteExecutor};
 
 use statement::{SqlStatement, SqlValue};
 
@@ -125,12 +126,33 @@ impl WriteTransaction<'_> {
         execute_statement(&mut *self.0, statement).await
     }
 
-    /// Runs the statements in their order.
+    /// Runs the statements in their order, in one trip to the thread of the database.
     pub(crate) async fn execute_all(&mut self, statements: Vec<SqlStatement>) -> Result<(), DriverError> {
-        for statement in statements {
-            self.execute(statement).await?;
+        match SqlStatement::join(statements) {
+            Some(script) => self.execute(script).await.map(drop),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Runs `fence` and the statements in one trip, and returns whether `fence` changed a row. If it did not, the
+    /// transaction must be rolled back.
+    pub(crate) async fn execute_fenced(
+        &mut self,
+        fence: SqlStatement,
+        mut statements: Vec<SqlStatement>,
+    ) -> Result<bool, DriverError> {
+        statements.insert(0, fence);
+        let Some(script) = SqlStatement::join(statements) else { return Ok(false) };
+        let mut results = (&mut *self.0).fetch_many(to_query(script));
+        let mut fence_changed_row = None;
+        while let Some(result) = results.try_next().await? {
+            // Rows are ignored; the end of a statement comes as its number of changed rows.
+            let Either::Left(ended) = result else { continue };
+            if !*fence_changed_row.get_or_insert(ended.rows_affected() > 0) {
+                break;
+            }
+        }
+        Ok(fence_changed_row.unwrap_or(false))
     }
 
     /// Runs several statements without values. Only for the schema and its migrations.
@@ -241,6 +263,56 @@ mod tests {
         let touch = "UPDATE leases SET fence = fence WHERE fence = $2 AND task = $1";
         assert_eq!(connection.execute(sql!(touch, "a", 4_i64)).await.unwrap(), 1);
         assert_eq!(connection.execute(sql!(touch, "a", 3_i64)).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn statements_that_run_together_bind_their_own_values_in_order() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (task TEXT, fence BIGINT)")).await.unwrap();
+        let mut transaction = connection.begin_write().await.unwrap();
+        let statements = vec![
+            sql!("INSERT INTO leases VALUES ($1, $2)", "a", 1_i64),
+            sql!("INSERT INTO leases SELECT '$1 it''s', $1", 7_i64),
+            sql!("DELETE FROM leases WHERE fence = 99"),
+            sql!("UPDATE leases SET fence = $2 WHERE task = $1", "a", 5_i64),
+        ];
+        transaction.execute_all(statements).await.unwrap();
+        transaction.commit().await.unwrap();
+        let rows = connection.rows(sql!("SELECT task, fence FROM leases ORDER BY fence")).await.unwrap();
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| format!("{} {}", row.get::<String>("task").unwrap(), row.get::<i64>("fence").unwrap()))
+            .collect();
+        assert_eq!(found, ["a 5", "$1 it's 7"]);
+    }
+
+    // The statements after a fence fail if another process has written the same rows: that is a refusal and not an error.
+    #[tokio::test]
+    async fn a_fence_that_changes_no_row_refuses_also_if_a_later_statement_fails() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (task TEXT PRIMARY KEY, fence BIGINT)")).await.unwrap();
+        connection.execute(sql!("INSERT INTO leases VALUES ($1, $2)", "a", 4_i64)).await.unwrap();
+        let fence = |number: i64| sql!("UPDATE leases SET fence = fence WHERE task = $1 AND fence = $2", "a", number);
+        let insert = |task: &str| vec![sql!("INSERT INTO leases VALUES ($1, $2)", task, 1_i64)];
+        for (number, task, expected) in
+            [(3, "a", Some(false)), (3, "b", Some(false)), (4, "a", None), (4, "b", Some(true))]
+        {
+            let mut transaction = connection.begin_write().await.unwrap();
+            assert_eq!(transaction.execute_fenced(fence(number), insert(task)).await.ok(), expected, "{number} {task}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_error_in_one_of_several_statements_is_reported() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (task TEXT NOT NULL)")).await.unwrap();
+        let mut transaction = connection.begin_write().await.unwrap();
+        let statements = vec![
+            sql!("INSERT INTO leases VALUES ($1)", "a"),
+            sql!("INSERT INTO leases VALUES ($1)", None::<i64>),
+            sql!("INSERT INTO leases VALUES ($1)", "b"),
+        ];
+        assert!(transaction.execute_all(statements).await.is_err());
     }
 
     #[tokio::test]

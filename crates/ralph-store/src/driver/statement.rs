@@ -18,6 +18,48 @@ impl SqlStatement {
         self.values.extend(values);
         self
     }
+
+    /// Joins statements into one text that runs them in their order, with all their values. `None` without statements.
+    pub(crate) fn join(statements: Vec<Self>) -> Option<Self> {
+        let mut statements = statements.into_iter();
+        let mut joined = statements.next()?;
+        for statement in statements {
+            let sql = joined.sql.to_mut();
+            sql.push_str(";\n");
+            push_renumbered(sql, &statement.sql, joined.values.len());
+            joined.values.extend(statement.values);
+        }
+        Some(joined)
+    }
+}
+
+/// Appends the text with `offset` added to the number of every value. Text in quotes stays as it is.
+fn push_renumbered(target: &mut String, sql: &str, offset: usize) {
+    for (index, part) in sql.split('\'').enumerate() {
+        let is_quoted = index % 2 == 1;
+        if index > 0 {
+            target.push('\'');
+        }
+        if is_quoted {
+            target.push_str(part);
+        } else {
+            push_with_offset(target, part, offset);
+        }
+    }
+}
+
+fn push_with_offset(target: &mut String, text: &str, offset: usize) {
+    let mut parts = text.split('$');
+    target.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = part.split_at(digits);
+        target.push('$');
+        if let Ok(number) = number.parse::<usize>() {
+            target.push_str(&(number + offset).to_string());
+        }
+        target.push_str(rest);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,6 +31,8 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         | Fact::SessionFresh { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::StandingGuidance { .. }
+        | Fact::AgentWaiting { .. }
         | Fact::RunRejected { .. }
         | Fact::StopRequested { .. } => vec![],
         Fact::RunAccepted { accepted_by, .. } => vec![
@@ -43,6 +45,9 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         ],
         Fact::AgentChanged { agent, .. } => {
             vec![sql!("UPDATE runs SET agent_now = $1 WHERE id = $2", agent.as_str(), run)]
+        }
+        Fact::LimitsChanged { limits } => {
+            limits.max_iterations.map(|limit| change_iteration_limit(run, limit)).into_iter().collect()
         }
         Fact::RunResumed { iteration, .. } => project_run_resumed(context, *iteration),
         Fact::IterationStarted { iteration } => project_iteration_started(context, *iteration),
@@ -147,6 +152,11 @@ fn project_proof(run: &str, proof: &Proof) -> [SqlStatement; 2] {
             run
         ),
     ]
+}
+
+/// The limit that the run started with is part of the checksum of its row, and stays.
+fn change_iteration_limit(run: &str, limit: u32) -> SqlStatement {
+    sql!("UPDATE runs SET max_iterations_now = $1 WHERE id = $2", limit, run)
 }
 
 /// Resets the run and its iteration to `running`.

@@ -4,7 +4,7 @@ use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 use ralph_core::task::Role;
 
-use crate::control_commands::{CommandAnswer, GuidanceForNextStage, mark_command_taken};
+use crate::control_commands::{CommandAnswer, CommandsForNextStage, mark_command_taken};
 use crate::driver::DriverError;
 use crate::driver::statement::{SqlStatement, SqlValue, sql};
 use crate::journal::event_rows::{JournalRow, insert_events};
@@ -52,8 +52,8 @@ pub struct StepRecord<'a> {
     pub facts: &'a [&'a Fact],
     /// The ids of the commands that this step answers, with the results.
     pub answered_commands: &'a [(&'a str, CommandAnswer)],
-    /// Guidance to pass on to the next stage of the task.
-    pub guidance: Option<GuidanceForNextStage<'a>>,
+    /// Commands to pass on to the next stage of the task.
+    pub for_next_stage: Option<CommandsForNextStage<'a>>,
     pub state: &'a LoopState,
 }
 
@@ -124,8 +124,8 @@ impl Store {
         }
         statements.extend(step.facts.iter().flat_map(|fact| project_fact(context, fact)));
         statements.extend(step.answered_commands.iter().map(|(id, answer)| mark_command_taken(id, *answer, step.at)));
-        if let Some(guidance) = &step.guidance {
-            statements.extend(guidance.insert_commands(step.at));
+        if let Some(commands) = &step.for_next_stage {
+            statements.extend(commands.insert_commands(step.at));
         }
         Ok(())
     }

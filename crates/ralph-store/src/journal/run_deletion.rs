@@ -44,6 +44,7 @@ impl Store {
             sql!("DELETE FROM attempts WHERE run = $1", run),
             sql!("DELETE FROM iterations WHERE run = $1", run),
             sql!("DELETE FROM orders WHERE run = $1", run),
+            sql!("DELETE FROM guidance WHERE run = $1", run),
             sql!("DELETE FROM runs WHERE id = $1", run),
         ];
         self.execute_all(statements).await

@@ -59,7 +59,7 @@ impl Store {
             kind: run.kind.clone(),
             agent: run.agent.clone(),
             promise: run.promise.clone(),
-            max_iterations: run.max_iterations,
+            max_iterations: run.first_max_iterations,
             started_at: run.started_at,
             settings: self.parse_json(&run.settings)?,
             task,

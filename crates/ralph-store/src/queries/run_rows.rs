@@ -17,7 +17,10 @@ pub struct RunRow {
     pub exit_code: Option<i64>,
     pub agent: String,
     pub promise: String,
+    /// The present iteration limit.
     pub max_iterations: i64,
+    /// The iteration limit with which the run started.
+    pub first_max_iterations: i64,
     pub iterations: i64,
     pub started_at: i64,
     pub ended_at: Option<i64>,
@@ -33,9 +36,10 @@ pub struct RunRow {
 
 impl RunRow {
     pub(crate) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
-        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, proof, accepted_by, settings, sum, settings_sum";
+        max_iterations_now, iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, proof, accepted_by, settings, sum, settings_sum";
 
     pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
+        let first_max_iterations = row.get("max_iterations")?;
         let run = Self {
             id: row.get("id")?,
             kind: row.get("kind")?,
@@ -46,7 +50,8 @@ impl RunRow {
             exit_code: row.get("exit_code")?,
             agent: row.get("agent")?,
             promise: row.get("promise")?,
-            max_iterations: row.get("max_iterations")?,
+            max_iterations: row.get::<Option<_>>("max_iterations_now")?.unwrap_or(first_max_iterations),
+            first_max_iterations,
             iterations: row.get("iterations")?,
             started_at: row.get("started_at")?,
             ended_at: row.get("ended_at")?,
@@ -74,7 +79,7 @@ impl RunRow {
             kind: &self.kind,
             agent: &self.agent,
             promise: &self.promise,
-            max_iterations: self.max_iterations,
+            max_iterations: self.first_max_iterations,
             started_at: self.started_at,
             settings: &self.settings,
         }

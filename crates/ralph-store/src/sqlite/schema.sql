@@ -30,7 +30,8 @@ CREATE TABLE runs (
     judges_micros  BIGINT,
     agent_now      TEXT,
     proof          TEXT,
-    accepted_by    TEXT
+    accepted_by    TEXT,
+    max_iterations_now BIGINT
 );
 
 CREATE TABLE iterations (
@@ -148,6 +149,14 @@ CREATE TABLE orders (
     at       BIGINT NOT NULL,
     taken_at BIGINT,
     answer   TEXT
+);
+
+CREATE TABLE guidance (
+    id    TEXT NOT NULL PRIMARY KEY,
+    run   TEXT,
+    task  TEXT,
+    words TEXT NOT NULL,
+    at    BIGINT NOT NULL
 );
 
 CREATE TABLE shares (

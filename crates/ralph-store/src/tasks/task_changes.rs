@@ -119,7 +119,10 @@ impl Store {
             TaskChange::Approve { id } => {
                 vec![sql!("UPDATE tasks SET unapproved = 0, updated_at = $1 WHERE id = $2", at.0, id.as_str())]
             }
-            TaskChange::Delete { id } => vec![sql!("DELETE FROM tasks WHERE id = $1", id.as_str())],
+            TaskChange::Delete { id } => vec![
+                sql!("DELETE FROM tasks WHERE id = $1", id.as_str()),
+                sql!("DELETE FROM guidance WHERE task = $1", id.as_str()),
+            ],
         })
     }
 

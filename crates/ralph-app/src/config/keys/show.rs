@@ -26,6 +26,8 @@ pub struct EffectiveSetting {
     pub layer: &'static str,
     /// `FILE:LINE`, the variable or the flag.
     pub origin: String,
+    /// The stricter value of the layers below, if the project's file loosens it.
+    pub loosens: Option<String>,
 }
 
 impl Settings {
@@ -39,6 +41,11 @@ impl Settings {
                 KeyTarget::Slot(slot) => collect_effective_settings(key.path, slot(&mut copy), &mut all),
                 KeyTarget::Reserved { .. } => {}
             }
+        }
+        for rule in &self.loosened_rules {
+            let origin = rule.origin.to_string();
+            let mut shown = all.iter_mut().filter(|shown| shown.key == rule.key && shown.origin == origin);
+            shown.by_ref().for_each(|shown| shown.loosens = Some(rule.stricter_value.clone()));
         }
         all
     }
@@ -72,7 +79,8 @@ fn collect_effective_settings(path: &str, slot: SettingSlot<'_>, all: &mut Vec<E
 }
 
 fn effective_setting(key: &str, value: Value, origin: &SettingOrigin) -> EffectiveSetting {
-    EffectiveSetting { key: key.to_owned(), value, layer: origin.layer_name(), origin: origin.to_string() }
+    let (layer, origin) = (origin.layer_name(), origin.to_string());
+    EffectiveSetting { key: key.to_owned(), value, layer, origin, loosens: None }
 }
 
 /// Returns the value of a slot as it would be written in a file, with its origin.

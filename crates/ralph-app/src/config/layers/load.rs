@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::config::checks::templates::TemplateLibrary;
 use crate::config::error::{ConfigError, ValueError};
+use crate::config::keys::rule_directions::find_loosened_rules;
 use crate::config::layers::assignments;
 use crate::config::layers::classic;
 use crate::config::layers::document;
@@ -42,7 +43,9 @@ pub fn load_settings(
             }
         }
         (ConfigOverride::None, Some(path)) => {
+            let below = settings.clone();
             apply_file(&mut settings, FileLayer::Project, path)?;
+            settings.loosened_rules = find_loosened_rules(&below, &settings);
         }
         (ConfigOverride::None, None) => {}
     }

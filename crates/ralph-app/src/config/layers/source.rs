@@ -2,9 +2,13 @@
 use std::path::PathBuf;
 
 use ralph_engine::project::Project;
+use ralph_process::can_start_program;
 use ralph_util::redact;
 
-use crate::config::{ConfigError, ConfigFiles, ConfigOverride, Settings, find_config_files, load_settings};
+use crate::agents::{choose_default_agent, find_installed_agents};
+use crate::config::{
+    ConfigError, ConfigFiles, ConfigOverride, SettingOrigin, Settings, find_config_files, load_settings,
+};
 
 /// The configuration files of a request: those of the user and the project, or one file in place of the project's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +21,8 @@ impl ConfigSource {
     /// Returns the settings of all layers below the request itself. From then on their secrets are redacted.
     pub fn load_settings(&self, project: Option<&Project>) -> Result<Settings, ConfigError> {
         let replacement = self.file.as_deref().map_or(ConfigOverride::None, ConfigOverride::File);
-        let settings = load_settings(&self.find_files(project)?, replacement, std::env::vars_os())?;
+        let mut settings = load_settings(&self.find_files(project)?, replacement, std::env::vars_os())?;
+        settings.choose_default_agent(project);
         register_secrets(&settings);
         Ok(settings)
     }
@@ -32,6 +37,21 @@ impl ConfigSource {
             plugin_folder: project.map(Project::verifiers_folder),
             ..found
         })
+    }
+}
+
+impl Settings {
+    /// Replaces the default agent by the only one that is installed, if no agent was chosen.
+    fn choose_default_agent(&mut self, project: Option<&Project>) {
+        let is_chosen = self.agent.origin != SettingOrigin::BuiltIn || self.agents.contains_key(&self.agent.value);
+        let folder = project.map(|project| project.root.clone()).or_else(|| std::env::current_dir().ok());
+        let (false, Some(folder)) = (is_chosen, folder) else { return };
+        if can_start_program(&folder, &self.agent.value) {
+            return;
+        }
+        if let Some(name) = choose_default_agent(&self.agent.value, &find_installed_agents(&folder)) {
+            self.agent.value = name.to_owned();
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use ralph_core::policy::{
 
 use crate::config::checks::configured_check::ConfiguredCheck;
 use crate::config::checks::templates::TemplateLibrary;
+use crate::config::settings::loosened_rule::LoosenedRule;
 use crate::config::settings::origin::{Setting, SettingOrigin};
 use crate::config::settings::pipeline::PipelineSettings;
 use crate::config::settings::project_commands::ProjectCommand;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub vars: BTreeMap<String, Setting<String>>,
     /// All commands of the project's file, including those that a higher layer overrides.
     pub project_commands: Vec<ProjectCommand>,
+    /// The rules that the project's file loosens, including those that a higher layer overrides.
+    pub loosened_rules: Vec<LoosenedRule>,
     /// Fingerprints of all layers below the flags, to detect later changes.
     pub fingerprints: Vec<String>,
     /// Probable mistakes that are not errors.
@@ -106,6 +109,8 @@ pub struct LimitSettings {
     pub retrying_timeout: Setting<Duration>,
     pub handshake_timeout: Setting<Duration>,
     pub max_rate_limit_wait: Setting<Duration>,
+    /// The maximum of all waits that agents ask for.
+    pub max_wait: Setting<Duration>,
     pub grace: Setting<Duration>,
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
@@ -160,7 +165,8 @@ impl Default for SessionSettings {
 /// Settings of the judge.
 #[derive(Debug, Clone)]
 pub struct JudgeSettings {
-    pub agent: Setting<String>,
+    /// `None`: the agent of the run, if it can run without its tools.
+    pub agent: Setting<Option<String>>,
     /// The API that judges instead of an agent.
     pub api: Setting<Option<JudgeApi>>,
     pub url: Setting<Option<String>>,
@@ -212,6 +218,7 @@ impl Default for Settings {
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             project_commands: Vec::new(),
+            loosened_rules: Vec::new(),
             fingerprints: Vec::new(),
             warnings: Vec::new(),
         }
@@ -221,7 +228,7 @@ impl Default for Settings {
 impl Default for JudgeSettings {
     fn default() -> Self {
         Self {
-            agent: Setting::built_in("claude".to_owned()),
+            agent: Setting::default(),
             api: Setting::default(),
             url: Setting::default(),
             key_env: Setting::default(),
@@ -243,6 +250,7 @@ impl Default for LimitSettings {
             retrying_timeout: time(timeouts.repeating_ms),
             handshake_timeout: time(timeouts.handshake_ms),
             max_rate_limit_wait: time(RateLimitPolicy::default().max_wait_ms),
+            max_wait: time(RateLimitPolicy::default().max_agent_wait_ms),
             grace: time(5_000),
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
@@ -325,6 +333,7 @@ impl Settings {
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
             rate_limits: RateLimitPolicy {
                 max_wait_ms: ms(&self.limits.max_rate_limit_wait),
+                max_agent_wait_ms: ms(&self.limits.max_wait),
                 agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
             },
             budget: self.run_budget(),

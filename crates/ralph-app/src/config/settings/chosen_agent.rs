@@ -9,6 +9,9 @@ use ralph_agents as agent;
 use ralph_agents::{Agent, LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides};
 use ralph_util::suggest;
 
+/// The agent that judges if neither the settings name one nor the agent of the run can judge.
+const DEFAULT_JUDGE: &str = "claude";
+
 /// An agent with its effective settings.
 pub struct ChosenAgent {
     pub name: String,
@@ -47,9 +50,24 @@ impl Settings {
         names.iter().map(fallback).collect()
     }
 
+    /// Returns the name of the agent that judges: the configured one, else the agent of the run if it can run without its
+    /// tools.
+    #[must_use]
+    pub fn judge_agent_name(&self) -> &str {
+        if let Some(name) = &self.judge.agent.value {
+            return name;
+        }
+        let name = &self.agent.value;
+        let defaults = AgentSettings::default();
+        let written = self.agents.get(name).unwrap_or(&defaults);
+        let can_judge = find_adapter(name, written).is_some_and(Agent::can_disable_tools)
+            && written.response_filter.value.is_none();
+        if can_judge { name } else { DEFAULT_JUDGE }
+    }
+
     /// Returns the agent that judges.
     pub fn judge_agent(&self, root: &Path) -> Result<ChosenAgent, ConfigError> {
-        let Setting { value: name, origin } = &self.judge.agent;
+        let (name, origin) = (self.judge_agent_name(), &self.judge.agent.origin);
         let defaults = AgentSettings::default();
         let has_own_model = AgentSettings::is_explicit(&self.judge.model);
         let model = if has_own_model { &self.judge.model } else { &defaults.model };

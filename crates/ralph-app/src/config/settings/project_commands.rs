@@ -4,9 +4,10 @@ use sha2::{Digest, Sha256};
 
 use crate::config::checks::check_json::check_to_json;
 use crate::config::settings::all_settings::{AgentSettings, Settings};
+use crate::config::settings::loosened_rule::LoosenedRule;
 use crate::config::settings::origin::{FileLayer, SettingOrigin};
 
-/// A command, or a part of one, that comes with the project.
+/// A command, or a part of one, that comes with the project, or a value that loosens a rule of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectCommand {
     /// The key, such as `agents.mine.cli`.
@@ -45,7 +46,7 @@ impl SettingsPart {
 impl Settings {
     /// Returns every command of the project layer that this use would start: adapter, program, arguments and variables
     /// of the agents, and the checks with their plugins and judge. Also returns the agents' permission, which is as
-    /// powerful as a command. Filters run inside ralph and are not included.
+    /// powerful as a command, and the rules that the project loosens. Filters run inside ralph and are not included.
     #[must_use]
     pub fn project_commands(&self, used: &SettingsUse<'_>) -> Vec<ProjectCommand> {
         let checks = || {
@@ -55,7 +56,7 @@ impl Settings {
         let is_judged = checks().any(Criterion::needs_judge);
         let api = self.judge_api_commands().filter(|_| is_judged);
         let by_agent = is_judged && self.judge.api.value.is_none();
-        let judge = by_agent.then_some(self.judge.agent.value.as_str());
+        let judge = by_agent.then_some(self.judge_agent_name());
         let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
         let agents = self.agents.iter().filter(|(name, _)| is_used(name));
         let plugins = checks().flat_map(Criterion::plugin_names);
@@ -69,6 +70,7 @@ impl Settings {
             .chain(api)
             .chain(self.setup_commands())
             .chain(self.templates.project_commands().into_iter().filter(is_template))
+            .chain(self.effective_loosened_rules().into_iter().map(LoosenedRule::to_project_command))
             .filter(|command| command.origin.is_from_project())
             .collect()
     }
@@ -96,6 +98,7 @@ impl Settings {
             .chain(plugins.iter().filter_map(|name| self.plugin_command(name)))
             .chain(self.judge_api_commands())
             .chain(self.setup_commands())
+            .chain(self.loosened_rules.iter().map(LoosenedRule::to_project_command))
             .filter(|command| command.origin.is_from_project())
             .collect()
     }

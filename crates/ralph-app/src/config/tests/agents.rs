@@ -11,7 +11,7 @@ fn an_agent_is_a_changed_preset_or_a_custom_one_which_needs_a_type() {
     assert_refused(
         settings_from_yaml("agents:\n  mine:\n    cli: x"),
         "config.yaml:2: there is no agent named \"mine\", and it has no type",
-        "add `type:`, one of claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, acp, text, demo",
+        "add `type:`, one of claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, cursor, pi, grok, kimi, vibe, kiro, cursor-agent, auggie, droid, claude-agent-acp, codex-acp, acp, text, demo",
     );
     assert_refused(
         settings_from_yaml("agents: {claud: }"),

@@ -203,3 +203,16 @@ fn the_judge_must_be_an_agent_that_can_run_without_tools() {
         assert!(error.message.contains(what), "{error}");
     }
 }
+
+// spec: V3
+// finding: N18
+#[test]
+fn the_agent_of_the_run_judges_if_no_judge_is_chosen_and_it_can_run_without_tools() {
+    let judge_of = |text: &str| settings_from_yaml(text).unwrap().judge_agent_name().to_owned();
+    assert_eq!(judge_of("agent: codex"), "codex");
+    assert_eq!(judge_of("agent: mine\nagents: {mine: {type: codex}}"), "mine");
+    assert_eq!(judge_of("agent: codex\nverification: {judge: {agent: claude}}"), "claude");
+    assert_eq!(judge_of("agent: gemini"), "claude", "it cannot run without tools");
+    assert_eq!(judge_of("agent: mine\nagents: {mine: {type: text, cli: ./m}}"), "claude", "its tools are unknown");
+    assert_eq!(judge_of("agent: codex\nagents: {codex: {response_filter: .x}}"), "claude");
+}

@@ -7,6 +7,7 @@ mod fingerprints;
 mod judge_api;
 mod key_consistency;
 mod layers;
+mod loosened_rules;
 mod values;
 
 use crate::advice::Advice;

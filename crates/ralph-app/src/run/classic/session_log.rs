@@ -97,6 +97,10 @@ impl<'a> SessionLogWriter<'a> {
                 let until = format_wait_end(at, *delay_ms);
                 self.note_non_retry_attempt(*attempt, &format!("rate limited: {reason}; waits {until}"));
             }
+            Fact::AgentWaiting { attempt, delay_ms, reason, .. } => {
+                let until = format_wait_end(at, *delay_ms);
+                self.note_non_retry_attempt(*attempt, &format!("the agent waits {until}: {reason}"));
+            }
             Fact::AgentChanged { attempt, agent, reason, .. } => {
                 self.note_non_retry_attempt(*attempt, &format!("agent {agent} takes over: {reason}"));
             }
@@ -107,6 +111,8 @@ impl<'a> SessionLogWriter<'a> {
             | Fact::IterationStarted { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::LimitsChanged { .. }
+            | Fact::StandingGuidance { .. }
             | Fact::RunAccepted { .. }
             | Fact::RunRejected { .. }
             | Fact::RetryScheduled { .. }

@@ -5,10 +5,10 @@ use ralph_engine::run_driver::{
 };
 use ralph_store::{EventRow, RunRow, Store};
 
-use super::RunReplay;
+use super::{ReplayScope, ReplaySource, RunReplay};
 use crate::control::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
 use crate::error::AppResult;
-use crate::run::{FoundRun, RunSummary, find_active_run, find_run};
+use crate::run::{FoundRun, FoundRuns, RunSummary, find_active_run, find_run, find_runs};
 
 /// A stored run whose journal can be read while another process writes it.
 pub struct FollowedRun {
@@ -31,6 +31,17 @@ impl FollowedRun {
     pub async fn find_newest(project: Project, part: Option<&str>) -> AppResult<Self> {
         let found = find_run(&project, part).await?;
         Ok(Self::from_found(project, found))
+    }
+
+    /// Finds all runs of the task with this id, oldest first, or the run that `part` names, or the newest run.
+    pub async fn find_all(project: &Project, part: Option<&str>) -> AppResult<Vec<Self>> {
+        let FoundRuns { store, runs } = find_runs(project, part).await?;
+        store.close().await;
+        let mut followed = Vec::new();
+        for run in runs {
+            followed.push(Self::find_newest(project.clone(), Some(&run.id)).await?);
+        }
+        Ok(followed)
     }
 
     fn from_found(project: Project, found: FoundRun) -> Self {
@@ -64,8 +75,20 @@ impl FollowedRun {
         observer: &mut dyn RunObserver,
         reader_status: impl Fn() -> ReaderStatus,
     ) -> AppResult<FollowResult> {
+        self.replay_part(ReplayScope::FromNow, FollowUntil::RunEnd, observer, reader_status).await
+    }
+
+    /// Like [`Self::replay`], for a part of the run.
+    pub async fn replay_part(
+        &self,
+        scope: ReplayScope,
+        until: FollowUntil,
+        observer: &mut dyn RunObserver,
+        reader_status: impl Fn() -> ReaderStatus,
+    ) -> AppResult<FollowResult> {
         let folder = self.project.run_folder(&self.row.id);
-        let mut replay = RunReplay::new(&self.row.id, folder, self.stored_agents(), observer);
+        let source = ReplaySource { run: self.row.id.clone(), folder, agents: self.stored_agents() };
+        let mut replay = RunReplay::new(source, scope, observer);
         let show = |rows: &[EventRow], progress| {
             replay.show_facts(rows);
             if progress == JournalProgress::CaughtUp {
@@ -73,7 +96,7 @@ impl FollowedRun {
             }
             reader_status()
         };
-        self.follow(FollowUntil::RunEnd, show).await
+        self.follow(until, show).await
     }
 
     /// Shows the events page by page, from the first one. An empty page means that time has passed.

@@ -15,6 +15,14 @@ const TAIL_BYTES: u64 = 16 * 1024;
 /// Of the events read at once, only the last ones are shown.
 const MAX_EVENTS_AT_ONCE: usize = 200;
 
+/// How much of a long log is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogExtent {
+    /// A reader that is far behind skips to the end.
+    Tail,
+    Complete,
+}
+
 /// Reads one attempt's log.
 pub(super) struct LiveLog {
     path: PathBuf,
@@ -22,19 +30,34 @@ pub(super) struct LiveLog {
     file: Option<File>,
     read_offset: u64,
     parser: Box<dyn StreamParser>,
+    extent: LogExtent,
 }
 
 impl LiveLog {
-    pub(super) fn new(path: PathBuf, parser: Box<dyn StreamParser>) -> Self {
-        Self { path, file: None, read_offset: 0, parser }
+    pub(super) fn new(path: PathBuf, parser: Box<dyn StreamParser>, extent: LogExtent) -> Self {
+        Self { path, file: None, read_offset: 0, parser, extent }
     }
 
     /// Shows the events that were written since the last call. Read errors are ignored.
     pub(super) fn catch_up(&mut self, observer: &mut dyn RunObserver) {
-        let bytes = self.read_new_bytes().unwrap_or_default();
-        let mut events = Vec::new();
-        self.parser.push(&bytes, &mut events);
-        show_events(&events, observer);
+        loop {
+            let bytes = self.read_new_bytes().unwrap_or_default();
+            let mut events = Vec::new();
+            self.parser.push(&bytes, &mut events);
+            self.show_events(&events, observer);
+            if bytes.is_empty() || self.extent == LogExtent::Tail {
+                return;
+            }
+        }
+    }
+
+    fn show_events(&self, events: &[AgentEvent], observer: &mut dyn RunObserver) {
+        let most = match self.extent {
+            LogExtent::Tail => MAX_EVENTS_AT_ONCE,
+            LogExtent::Complete => usize::MAX,
+        };
+        let last = events.get(events.len().saturating_sub(most)..).unwrap_or_default();
+        last.iter().for_each(|event| observer.on_agent_event(event));
     }
 
     /// Shows the remaining events after the agent has ended.
@@ -42,7 +65,7 @@ impl LiveLog {
         self.catch_up(observer);
         let mut events = Vec::new();
         self.parser.finish(&mut events);
-        show_events(&events, observer);
+        self.show_events(&events, observer);
     }
 
     fn read_new_bytes(&mut self) -> io::Result<Vec<u8>> {
@@ -52,7 +75,8 @@ impl LiveLog {
         };
         let length = file.metadata()?.len();
         let mut bytes = Vec::new();
-        if length.saturating_sub(self.read_offset) <= MAX_CATCH_UP_BYTES {
+        let is_near = length.saturating_sub(self.read_offset) <= MAX_CATCH_UP_BYTES;
+        if is_near || self.extent == LogExtent::Complete {
             self.read_offset += file.take(MAX_CATCH_UP_BYTES).read_to_end(&mut bytes)? as u64;
             return Ok(bytes);
         }
@@ -62,9 +86,4 @@ impl LiveLog {
         let complete = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
         Ok(bytes.split_off(complete))
     }
-}
-
-fn show_events(events: &[AgentEvent], observer: &mut dyn RunObserver) {
-    let last = events.get(events.len().saturating_sub(MAX_EVENTS_AT_ONCE)..).unwrap_or_default();
-    last.iter().for_each(|event| observer.on_agent_event(event));
 }

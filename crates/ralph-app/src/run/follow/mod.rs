@@ -4,4 +4,5 @@ mod live_log;
 mod run_replay;
 
 pub use followed_run::FollowedRun;
-use run_replay::RunReplay;
+pub use run_replay::ReplayScope;
+use run_replay::{ReplaySource, RunReplay};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::event::{AttemptKey, UnixMillis};
 use ralph_core::fact::{Fact, NextStep};
 
-use super::live_log::LiveLog;
+use super::live_log::{LiveLog, LogExtent};
 use ralph_agents::parser_for_format;
 use ralph_engine::run_driver::{AgentChoice, Clock, JournalPosition, RunObserver, attempt_log_name};
 use ralph_store::EventRow;
@@ -30,6 +30,24 @@ impl ReplayedWait {
     }
 }
 
+/// Which part of a run is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayScope {
+    /// All facts, and the output of the agent from now on.
+    FromNow,
+    /// All facts with all output, of one iteration or of all.
+    Complete { iteration: Option<u32> },
+}
+
+impl ReplayScope {
+    fn includes_iteration(self, iteration: u32) -> bool {
+        match self {
+            Self::FromNow | Self::Complete { iteration: None } => true,
+            Self::Complete { iteration: Some(only) } => only == iteration,
+        }
+    }
+}
+
 /// Forwards the facts and the agent's output of a stored run to an observer.
 pub(super) struct RunReplay<'a> {
     run: String,
@@ -44,15 +62,28 @@ pub(super) struct RunReplay<'a> {
     wait_end: UnixMillis,
     /// Attempts that ended before the replay caught up are shown by their facts only.
     is_replaying_past: bool,
+    scope: ReplayScope,
+    /// The current iteration; 0 before the first.
+    iteration: u32,
+}
+
+/// The run that is replayed.
+pub(super) struct ReplaySource {
+    pub(super) run: String,
+    pub(super) folder: PathBuf,
+    pub(super) agents: Vec<AgentChoice>,
 }
 
 impl<'a> RunReplay<'a> {
-    pub(super) fn new(run: &str, folder: PathBuf, agents: Vec<AgentChoice>, observer: &'a mut dyn RunObserver) -> Self {
+    pub(super) fn new(source: ReplaySource, scope: ReplayScope, observer: &'a mut dyn RunObserver) -> Self {
+        let ReplaySource { run, folder, agents } = source;
         Self {
-            run: run.to_owned(),
+            run,
             folder,
             agents,
             observer,
+            scope,
+            iteration: 0,
             live_log: None,
             rate_limit_wait: None,
             wait_end: UnixMillis(0),
@@ -68,8 +99,9 @@ impl<'a> RunReplay<'a> {
     /// Forwards the agent's output since the last call, and the remaining time of a wait.
     pub(super) fn catch_up(&mut self) {
         self.is_replaying_past = false;
-        if let Some(live) = &mut self.live_log {
+        if let Some(live) = self.live_log.as_mut().filter(|_| self.scope.includes_iteration(self.iteration)) {
             live.catch_up(self.observer);
+            self.observer.on_quiet();
         }
         if let Some(left) = self.rate_limit_wait.as_mut().and_then(|wait| wait.next_remaining(Clock::wall_now())) {
             self.observer.on_limit_wait(left);
@@ -83,7 +115,12 @@ impl<'a> RunReplay<'a> {
             self.finish_attempt();
         }
         self.track_wait(&fact, UnixMillis(row.at));
-        self.observer.on_fact(JournalPosition { run: &self.run, seq: row.seq, at: UnixMillis(row.at) }, &fact);
+        if let Fact::IterationStarted { iteration } = fact {
+            self.iteration = iteration;
+        }
+        if self.scope.includes_iteration(self.iteration) {
+            self.observer.on_fact(JournalPosition { run: &self.run, seq: row.seq, at: UnixMillis(row.at) }, &fact);
+        }
         if let Fact::AgentChanged { agent, .. } = &fact {
             let named = self.agents.iter().position(|known| known.name == *agent);
             named.into_iter().for_each(|at| self.agents.swap(0, at));
@@ -108,7 +145,11 @@ impl<'a> RunReplay<'a> {
     }
 
     fn finish_attempt(&mut self) {
-        if let Some(live) = self.live_log.take().filter(|_| !self.is_replaying_past) {
+        let is_shown = match self.scope {
+            ReplayScope::FromNow => !self.is_replaying_past,
+            ReplayScope::Complete { .. } => self.scope.includes_iteration(self.iteration),
+        };
+        if let Some(live) = self.live_log.take().filter(|_| is_shown) {
             live.finish(self.observer);
         }
     }
@@ -116,6 +157,10 @@ impl<'a> RunReplay<'a> {
     fn open_live_log(&self, key: AttemptKey) -> Option<LiveLog> {
         let agent = self.agents.first()?;
         let path = self.folder.join(format!("{}.ndjson", attempt_log_name(key)));
-        Some(LiveLog::new(path, parser_for_format(agent.output_format())))
+        let extent = match self.scope {
+            ReplayScope::FromNow => LogExtent::Tail,
+            ReplayScope::Complete { .. } => LogExtent::Complete,
+        };
+        Some(LiveLog::new(path, parser_for_format(agent.output_format()), extent))
     }
 }

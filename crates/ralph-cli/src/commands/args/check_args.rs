@@ -4,6 +4,7 @@ use std::time::Duration;
 use clap::Args;
 use ralph_core::check_isolation::CheckIsolation;
 
+use crate::commands::args::judge_args::JudgeArgs;
 use crate::commands::args::value_parsers::parse_duration;
 use ralph_app::config::Settings;
 
@@ -28,6 +29,8 @@ pub struct ProofArgs {
     /// Accepts only a claim that a check proves: it failed before the work and passes now
     #[arg(long)]
     require_proof: bool,
+    #[command(flatten)]
+    judge: JudgeArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -55,6 +58,7 @@ impl ProofArgs {
         verification.isolation.set_from_flag(self.clean.then_some(CheckIsolation::Clean), "--clean");
         verification.require_criteria.set_from_flag(self.require_criteria.then_some(true), "--require-criteria");
         verification.require_proof.set_from_flag(self.require_proof.then_some(true), "--require-proof");
+        self.judge.apply(settings);
     }
 }
 

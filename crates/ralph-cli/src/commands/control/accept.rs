@@ -17,9 +17,9 @@ use crate::error::CommandError;
   ralph diff 3f2a9c41; ralph accept 3f2a9c41 --because 'The old test was wrong'
   ralph accept TASK-001; ralph work")]
 pub struct AcceptArgs {
-    /// Task id, or beginning or end of a run id
+    /// Task id, or beginning or end of a run id [default: the only claim that waits for a decision]
     #[arg(value_name = "RUN|TASK")]
-    id: String,
+    id: Option<String>,
     /// Why you accept it; part of the receipt
     #[arg(long, value_name = "TEXT")]
     because: Option<String>,
@@ -29,7 +29,8 @@ pub struct AcceptArgs {
 
 pub fn run(args: &AcceptArgs) -> Result<u8, CommandError> {
     let (project, config) = (Project::find_here()?, args.config.source());
-    let request = DecisionRequest { project: &project, id: &args.id, because: args.because.clone(), config: &config };
+    let request =
+        DecisionRequest { project: &project, id: args.id.as_deref(), because: args.because.clone(), config: &config };
     let text = match block_on(async { Ok(accept_claim(request).await?) })? {
         AcceptResult::Run { run, user, proof } => format!("Run {run} is completed ({proof}, accepted by {user})"),
         AcceptResult::Stage { task, stage, user, next: Some(next) } => {

@@ -15,13 +15,14 @@ use crate::error::CommandError;
 /// cancelled at once, and so is a run whose ralph process died. Ctrl-C stops waiting, but the loop is still cancelled.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  ralph cancel                    the only active loop
   ralph cancel TASK-001           the task, and the loop that works on it
   ralph cancel 3f2a9c41           the run whose id begins or ends with this
   ralph cancel TASK-001 --kill    also if the ralph process that drives it is stuck")]
 pub struct CancelArgs {
-    /// Task id, or beginning or end of a run id
+    /// Task id, or beginning or end of a run id [default: the only active loop]
     #[arg(value_name = "TASK|RUN")]
-    id: String,
+    id: Option<String>,
     /// Returns without waiting until everything has stopped
     #[arg(long, conflicts_with = "kill")]
     no_wait: bool,
@@ -32,7 +33,7 @@ pub struct CancelArgs {
 
 pub fn run(args: &CancelArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let target = LoopTarget::find(&Project::find_here()?, &args.id).await?;
+        let target = LoopTarget::find_named_or_only(&Project::find_here()?, args.id.as_deref()).await?;
         let done = tokio::select! {
             cancelled = cancel_loop(&target, args.mode(), &TerminalInteraction) => cancelled.map(|result| print_result(&result)),
             _ = tokio::signal::ctrl_c() => {

@@ -2,6 +2,7 @@
 pub mod accept;
 pub mod cancel;
 pub mod guide;
+pub mod limit;
 pub mod pause;
 pub mod reject;
 pub mod retry;

@@ -9,17 +9,18 @@ use crate::error::CommandError;
 
 /// Pauses a loop, by its task or its run
 ///
-/// The current iteration ends first, with its checks; a wait for a rate limit or before a retry is paused at once.
-/// A paused loop uses no budget and no time, and stays paused if its ralph process dies. `ralph resume` resumes it.
+/// The current iteration ends first, with its checks; a wait for a rate limit or before a retry is paused at once. If the
+/// loop of a task ends with that iteration, or the task has no loop at the moment, its next loop starts paused. A paused loop uses no budget and no time, and stays paused if its ralph process dies. `ralph resume` resumes it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  ralph pause                     the only active loop
   ralph pause TASK-001            pauses after this iteration
   ralph pause TASK-001 --now      stops the agent; its iteration is repeated later
   ralph resume TASK-001           resumes it")]
 pub struct PauseArgs {
-    /// A task id, or the start or end of a run id
+    /// A task id, or the start or end of a run id [default: the only active loop]
     #[arg(value_name = "TASK|RUN")]
-    id: String,
+    id: Option<String>,
     /// Stops the agent and its checks; the iteration is repeated after the pause
     #[arg(long)]
     now: bool,
@@ -27,13 +28,17 @@ pub struct PauseArgs {
 
 pub fn run(args: &PauseArgs) -> Result<u8, CommandError> {
     let timing = if args.now { PauseTiming::Now } else { PauseTiming::Idle };
-    match block_on(async { Ok(pause_loop(&Project::find_here()?, &args.id, timing).await?) })? {
+    match block_on(async { Ok(pause_loop(&Project::find_here()?, args.id.as_deref(), timing).await?) })? {
         PauseResult::Paused(position) => {
             out::print_message(&format!("Paused Ralph loop for {position}"));
             out::print_note(&format!("resume    ralph resume {}", position.name));
         }
         PauseResult::AfterIteration(position) => {
             out::print_message(&format!("The Ralph loop for {position} pauses after this iteration"));
+        }
+        PauseResult::BeforeNextLoop { task } => {
+            out::print_message(&format!("{task} has no loop at the moment; its next one starts paused"));
+            out::print_note(&format!("resume    ralph resume {task}"));
         }
     }
     Ok(0)

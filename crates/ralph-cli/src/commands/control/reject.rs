@@ -15,9 +15,9 @@ use crate::error::CommandError;
   ralph reject 3f2a9c41 --because 'Keep tests/login.sh as it was'; ralph resume 3f2a9c41
   ralph reject TASK-001 --because 'Fix the parser, not its test'; ralph work")]
 pub struct RejectArgs {
-    /// Task id, or beginning or end of a run id
+    /// Task id, or beginning or end of a run id [default: the only claim that waits for a decision]
     #[arg(value_name = "RUN|TASK")]
-    id: String,
+    id: Option<String>,
     /// Why you reject it, for the agent
     #[arg(long, value_name = "TEXT")]
     because: String,
@@ -28,7 +28,7 @@ pub struct RejectArgs {
 pub fn run(args: &RejectArgs) -> Result<u8, CommandError> {
     let (project, config) = (Project::find_here()?, args.config.source());
     let because = Some(args.because.clone());
-    let request = DecisionRequest { project: &project, id: &args.id, because, config: &config };
+    let request = DecisionRequest { project: &project, id: args.id.as_deref(), because, config: &config };
     let text = match block_on(async { Ok(reject_claim(request).await?) })? {
         RejectResult::Run { run } => format!("Rejected; `ralph resume {run}` continues the run with your reason"),
         RejectResult::Stage { task, stage } => {

@@ -21,7 +21,8 @@ use ralph_store::RunRow;
 /// filters. Ctrl-C detaches; the run continues.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
-    /// Beginning or end of a run id; without it, the newest active run
+    /// Beginning or end of a run id, or a task id [default: the only active run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
     /// Shows only iterations, claims and verdicts
     #[arg(long, short)]

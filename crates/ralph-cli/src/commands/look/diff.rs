@@ -1,6 +1,7 @@
 //! `ralph diff`: shows the file changes of a run.
 use clap::Args;
 use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run};
+use ralph_app::view::short_id;
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
 
@@ -15,7 +16,8 @@ use crate::report::{ColorMode, TextStyle};
 #[derive(Debug, Args)]
 #[command(after_help = "If the run is active or was interrupted, ralph compares with the current files.")]
 pub struct DiffArgs {
-    /// Beginning or end of a run id; without it, the newest run
+    /// Beginning or end of a run id, or a task id [default: the newest run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
     /// Shows only which files changed, and by how many lines
     #[arg(long)]
@@ -25,6 +27,9 @@ pub struct DiffArgs {
 pub fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let detail = if args.stat { DiffDetail::FileList } else { DiffDetail::Full };
     let diff = block_on(async { Ok(diff_run(&Project::find_here()?, args.run.as_deref(), detail).await?) })?;
+    if args.run.is_none() {
+        out::print_note(&format!("changes of run {}, the newest", short_id(&diff.run_id)));
+    }
     if diff.end == DiffEnd::Now {
         out::print_note("the run is active or was interrupted: comparing with the current files");
     }

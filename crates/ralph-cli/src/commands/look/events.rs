@@ -14,7 +14,8 @@ use ralph_engine::project::Project;
 /// Every line has event, run, seq and at; the other fields depend on the event.
 #[derive(Debug, Args)]
 pub struct EventsArgs {
-    /// Beginning or end of a run id; without it, the newest run
+    /// Beginning or end of a run id, or a task id [default: the newest run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
     /// Prints new events until the run ends
     #[arg(long, short)]
@@ -28,6 +29,9 @@ pub fn run(args: &EventsArgs) -> Result<u8, CommandError> {
     let until = if args.follow { FollowUntil::RunEnd } else { FollowUntil::Now };
     block_on(async {
         let run = FollowedRun::find_newest(Project::find_here_or_outside()?, args.run.as_deref()).await?;
+        if args.run.is_none() {
+            out::print_newest_run_note(run.row());
+        }
         let id = &run.row().id;
         let show = |rows: &[_], _| {
             rows.iter().for_each(|row| out::print_line(&event_json_line(id, row)));

@@ -3,6 +3,7 @@ pub mod attach;
 pub mod diff;
 pub mod events;
 pub mod journal_output;
+pub mod logs;
 pub mod runs;
 pub mod show;
 pub mod stats;

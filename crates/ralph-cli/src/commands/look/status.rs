@@ -54,6 +54,9 @@ pub fn format_loop_list(loops: &[ActiveWork]) -> String {
     let mut text = String::from("Active Ralph Loops:\n");
     for view in loops {
         text.push_str(&format!("  {}\n", view.to_line(now)));
+        if let Some(title) = view.title() {
+            text.push_str(&format!("    {title}\n"));
+        }
         if let Some(detail) = view.detail_line(&hints::for_loop_remedy) {
             text.push_str(&format!("    {detail}\n"));
         }

@@ -20,7 +20,8 @@ use ralph_engine::project::Project;
 check, the work was never committed, its commit is gone, verification.setup fails, or a check cannot run there)"
 )]
 pub struct VerifyArgs {
-    /// The start or end of a run id [default: the newest run]
+    /// The start or end of a run id, or a task id [default: the newest run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
     /// Prints one object: run, confirmed, doubts, commit, tree, checks, baseline, proof, repeated_proof, not_repeated
     #[arg(long)]

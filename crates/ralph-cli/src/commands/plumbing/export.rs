@@ -13,11 +13,15 @@ use crate::error::CommandError;
 #[command(after_help = "Example:
   ralph export > run.jsonl")]
 pub struct ExportArgs {
-    /// Beginning or end of a run id; without it, the newest run
+    /// Beginning or end of a run id, or a task id [default: the newest run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
 }
 
 pub fn run(args: &ExportArgs) -> Result<u8, CommandError> {
-    block_on(async { Ok(export_run(&Project::find_here()?, args.run.as_deref(), out::print_line).await?) })?;
+    let run = block_on(async { Ok(export_run(&Project::find_here()?, args.run.as_deref(), out::print_line).await?) })?;
+    if args.run.is_none() {
+        out::print_newest_run_note(&run);
+    }
     Ok(0)
 }

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 ///
 /// Also removes the old execution log. The journal and the notes stay, so `ralph show` still shows the run. Active runs
 /// are never changed, and links are not followed. Work trees of closed tasks and of ended runs are removed if
-/// everything in them is committed and merged; branches stay. In runs that stay, ralph joins the log fragments of a
+/// everything in them is committed and merged, and so are the merged branches of closed tasks. In runs that stay, ralph joins the log fragments of a
 /// killed process.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -34,7 +34,7 @@ pub struct GcArgs {
     /// Shows what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
-    /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, trees, failures
+    /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, trees, branches, failures
     #[arg(long)]
     json: bool,
 }
@@ -70,6 +70,7 @@ fn print_report(args: &GcArgs, report: &GcReport) {
             "old_execution_log_bytes": report.execution_log_bytes,
             "joined_logs": report.joined_logs,
             "trees": report.worktrees.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "branches": report.branches,
             "failures": failures,
         });
         return out::print_line(&object.to_string());
@@ -92,6 +93,10 @@ fn print_report(args: &GcArgs, report: &GcReport) {
     for path in &report.worktrees {
         let verb = if args.dry_run { "would remove" } else { "removed" };
         out::print_line(&format!("{verb} the work tree {}, whose work is merged", path.display()));
+    }
+    for branch in &report.branches {
+        let verb = if args.dry_run { "would remove" } else { "removed" };
+        out::print_line(&format!("{verb} the branch {branch}, whose work is merged"));
     }
     if report.joined_logs > 0 {
         let verb = if args.dry_run { "would join" } else { "joined" };

@@ -1,5 +1,6 @@
 //! Commands for scripts, files and other programs.
 pub mod backup;
+pub mod complete_ids;
 pub mod completions;
 pub mod demo_agent;
 pub mod detect;

@@ -2,18 +2,22 @@
 use clap::Args;
 
 use crate::commands::args::config_args::ConfigArgs;
+use crate::commands::args::limit_change_args::LimitChangeArgs;
 use crate::commands::args::output_args::{OutputArgs, OutputMode};
+use crate::commands::control::guide::read_guidance;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::execute::{drive_and_report, run_host, with_keeper};
 use crate::commands::run::run_report::print_generation;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
+use ralph_app::control::{ContinueResult, continue_run, parse_guidance};
 use ralph_app::run::{
     EndedRun, PreparedResume, ResumableRun, ResumeNotNeeded, ResumeRequest, ResumeStart, ensure_resume_allowed,
     prepare_resume, resume_run,
 };
 use ralph_app::view::{event_json_line, short_id};
+use ralph_core::continuation::Continuation;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::OutputVisibility;
 use ralph_process::Keeper;
@@ -23,14 +27,25 @@ use ralph_process::Keeper;
 /// Finished iterations are kept. ralph repeats an interrupted iteration under the same number; if only its checks were
 /// interrupted, it repeats them without the agent. A paused run continues in the process that drives it. For a run that
 /// has ended, ralph prints the result again, returns its exit code and starts nothing.
-#[derive(Debug, Args)]
+///
+/// With other limits or guidance, ralph also continues a run that ended exhausted, over_budget, stalled or blocked. Values
+/// are new totals; a plus sign adds. For a stage of a task, `ralph work` continues it.
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   ralph resume                 the newest run of this project
   ralph resume 3f2a9c41        the run whose id ends with this; `ralph runs` lists them
-  ralph resume --detach        in the background; `ralph attach` follows it")]
+  ralph resume --detach        in the background; `ralph attach` follows it
+  ralph resume 3f2a9c41 --max-iterations +5 --max-cost 10   continues a run that has ended
+  ralph resume TASK-001 --guide 'Redis is running now'      continues a blocked stage")]
 pub struct ResumeArgs {
     /// The start or end of a run id, or a task id [default: the newest run]
+    #[arg(value_name = "RUN|TASK")]
     run: Option<String>,
+    /// Continues the run with this guidance in its next prompt; @FILE reads it from a file, - from standard input
+    #[arg(long, value_name = "TEXT")]
+    guide: Option<String>,
+    #[command(flatten)]
+    limits: LimitChangeArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -46,30 +61,78 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
         return with_keeper(|keeper| resume_in_foreground(args, project, keeper));
     }
     // This process can ask questions; the background process cannot.
-    match block_on(prepare(args, &project))? {
-        PreparedResume::Resumable(run) => {
+    match block_on(continue_and_prepare(args, &project))? {
+        PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             run_detached(*run, &args.output, |run, output| with_keeper(|keeper| resume_and_report(run, keeper, output)))
         }
-        PreparedResume::NotNeeded(reason) => report_nothing_started(reason, args.output.audience()),
+        PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
+            report_nothing_started(reason, args.output.audience())
+        }
+        PreparedTarget::Stage => Ok(0),
     }
 }
 
-async fn prepare(args: &ResumeArgs, project: &Project) -> Result<PreparedResume, CommandError> {
+/// The run to resume, once its continuation is stored.
+enum PreparedTarget {
+    Run(PreparedResume),
+    /// A worker continues the stage.
+    Stage,
+}
+
+async fn continue_and_prepare(args: &ResumeArgs, project: &Project) -> Result<PreparedTarget, CommandError> {
+    let continued = match continue_first(args, project).await? {
+        ContinuedTarget::Run(run) => run,
+        ContinuedTarget::Stage => return Ok(PreparedTarget::Stage),
+    };
+    let run = continued.as_deref().or(args.run.as_deref());
+    Ok(PreparedTarget::Run(prepare(args, run, project).await?))
+}
+
+/// The work that is left for this process after the continuation.
+enum ContinuedTarget {
+    /// The run that was continued, if one was.
+    Run(Option<String>),
+    /// A worker continues the stage.
+    Stage,
+}
+
+/// Continues the run with other limits or with guidance, if the arguments ask for it.
+async fn continue_first(args: &ResumeArgs, project: &Project) -> Result<ContinuedTarget, CommandError> {
+    let guidance = args.guide.as_deref().map(|text| parse_guidance(read_guidance(text)?).map_err(CommandError::from));
+    let continuation = Continuation { limits: args.limits.changes(), guidance: guidance.transpose()? };
+    if continuation.is_empty() {
+        return Ok(ContinuedTarget::Run(None));
+    }
+    let part = args.run.as_deref();
+    match continue_run(project, part, continuation).await? {
+        ContinueResult::Run { run_id, .. } => Ok(ContinuedTarget::Run(Some(run_id))),
+        ContinueResult::Stage { task, stage, limits } => {
+            let limits = if limits.is_empty() { String::new() } else { format!(": {}", limits.describe()) };
+            out::print_message(&format!("{task} continues its stage {stage} when `ralph work` runs{limits}"));
+            Ok(ContinuedTarget::Stage)
+        }
+    }
+}
+
+async fn prepare(args: &ResumeArgs, run: Option<&str>, project: &Project) -> Result<PreparedResume, CommandError> {
     let request = ResumeRequest {
         config: &args.config.source(),
         visibility: args.output.audience(),
         person: &TerminalInteraction,
     };
-    Ok(prepare_resume(project, args.run.as_deref(), &request).await?)
+    Ok(prepare_resume(project, run, &request).await?)
 }
 
 async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
-    match prepare(args, &project).await? {
-        PreparedResume::Resumable(run) => {
+    match continue_and_prepare(args, &project).await? {
+        PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             let output = args.output.output_mode(run.plan());
             resume_and_report(*run, keeper, output).await
         }
-        PreparedResume::NotNeeded(reason) => report_nothing_started(reason, args.output.audience()),
+        PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
+            report_nothing_started(reason, args.output.audience())
+        }
+        PreparedTarget::Stage => Ok(0),
     }
 }
 
@@ -85,6 +148,10 @@ fn report_nothing_started(reason: ResumeNotNeeded, audience: OutputVisibility) -
     match reason {
         ResumeNotNeeded::WokenUp { position } => {
             out::print_message(&format!("Resumed Ralph loop for {position}"));
+            Ok(0)
+        }
+        ResumeNotNeeded::PauseWithdrawn { task } => {
+            out::print_message(&format!("{task} is not paused any more; its next loop starts as usual"));
             Ok(0)
         }
         ResumeNotNeeded::Ended(ended) => report_ended_run(*ended, audience),

@@ -10,6 +10,7 @@ use crate::commands::out;
 use crate::commands::run::budget;
 use crate::hints;
 use crate::report::{ColorMode, TextStyle};
+use ralph_app::agents::describe_untested_agents;
 use ralph_app::run::{CompletionRecord, RunDelivery, RunSummary, WorktreeOutcome};
 use ralph_app::tasks::{GeneratedTask, GenerationOutcome};
 use ralph_app::view::{format_cost, pluralize, short_id};
@@ -27,6 +28,9 @@ pub fn print_run_header(plan: &RunPlan) {
         plan.spec.claim_rules.promise.as_str(),
         pluralize(i64::from(plan.spec.policy.max_iterations), "iteration"),
     ));
+    for note in describe_untested_agents(plan) {
+        out::print_note(&format!("note      {note}"));
+    }
     budget::print_budget(plan);
     if let Some(permissions) = plan.context.agent.describe_permissions() {
         out::print_note(&format!("may       {permissions}"));
@@ -108,7 +112,7 @@ fn outcome_caveat(summary: &RunSummary) -> Option<String> {
             (proof.level < ProofLevel::Proven).then(|| proof.describe())
         }
         (Outcome::Exhausted, exit_code::COMPLETED) => {
-            Some("not complete: the iterations are used up; this is an error only with --strict".to_owned())
+            Some("not complete: the iterations are used up, but the exit code is 0; with --strict it is 3".to_owned())
         }
         (_, _) => None,
     }

@@ -10,7 +10,7 @@ use crate::commands::args::completion_values;
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_agents::detect_installed::AgentPresence;
-use ralph_agents::{Agent, AgentEvent, DefaultGrant, PermissionLevel};
+use ralph_agents::{Agent, AgentEvent, AgentProgram, DefaultGrant, PermissionLevel};
 use ralph_app::agents::{AgentListItem, find_supported_agent, list_agents, parse_agent_output};
 
 /// Lists the agents that ralph supports, and which of them are installed
@@ -25,7 +25,7 @@ use ralph_app::agents::{AgentListItem, find_supported_agent, list_agents, parse_
   ralph agents parse claude --exit-code 1 < iteration-001.ndjson"
 )]
 pub struct AgentsArgs {
-    /// Prints an array of {name, status, path, version, format, can_resume, permissions}
+    /// Prints an array of {name, status, path, version, tested_version, format, can_resume, permissions}
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
@@ -93,13 +93,19 @@ fn print_agent_list(json: bool) {
             DefaultGrant::AgentSettings(_) => "its own settings",
         };
         let version = item.version().unwrap_or("-");
-        let program = program_location(&item.presence);
+        let untested = if is_untested(item.agent) { " (never run by this project)" } else { "" };
+        let program = program_location(&item.presence) + untested;
         out::print_line(&format_row([item.agent.name(), version, resumes, default_permission, &program]));
     }
 }
 
+/// Returns whether the adapter was written from the program's documentation alone.
+fn is_untested(agent: &dyn Agent) -> bool {
+    matches!(agent.program(), AgentProgram::OnPath(_)) && agent.profile().tested_version.is_none()
+}
+
 fn format_row([name, version, resumes, permission, program]: [&str; 5]) -> String {
-    format!("{name:<9} {version:<16} {resumes:<8} {permission:<20} {program}")
+    format!("{name:<16} {version:<16} {resumes:<8} {permission:<20} {program}")
 }
 
 fn program_location(presence: &AgentPresence) -> String {
@@ -126,6 +132,7 @@ fn agent_json(item: &AgentListItem) -> Value {
         "status": status,
         "path": path,
         "version": item.version(),
+        "tested_version": agent.profile().tested_version,
         "format": agent.output_format().name(),
         "can_resume": agent.can_resume(),
         "permissions": permissions_json(agent),

@@ -23,7 +23,7 @@ pub struct ConfigCommand {
 enum ConfigSubcommand {
     /// Prints every effective value and where it comes from
     Show {
-        /// Prints an array of {key, value, layer, origin}
+        /// Prints an array of {key, value, layer, origin, loosens}
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -66,7 +66,9 @@ fn print_settings(shown: &[EffectiveSetting]) {
     let values: Vec<String> = shown.iter().map(|shown| format_value(&shown.value)).collect();
     let (key_width, value_width) = (width(&keys), width(&values));
     for ((key, value), shown) in keys.iter().zip(&values).zip(shown) {
-        out::print_line(&format!("{key:key_width$}  {value:value_width$}  {}", shown.origin));
+        let looser = shown.loosens.as_ref().map(|stricter| format!("  (looser than {stricter}: needs ralph trust)"));
+        let looser = sanitize_text(&looser.unwrap_or_default());
+        out::print_line(&format!("{key:key_width$}  {value:value_width$}  {}{looser}", shown.origin));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::hints;
 use ralph_agents::install::{
     self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallScope, find_host_installer, host_installers,
 };
+use ralph_app::git_exclusion::GitExclusion;
 use ralph_app::install::{InstallMode, InstallReport, InstallRequest, install_ralph, uninstall_ralph};
 use ralph_engine::project::Project;
 
@@ -113,10 +114,32 @@ impl InstallTargetArgs {
     fn print_json(&self, report: &InstallReport) {
         let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
         let files: Vec<_> = report.changes.file_reports().iter().map(file).collect();
+        let excluded_in = match &report.git_exclusion {
+            GitExclusion::Added(path) => Some(path),
+            GitExclusion::Unchanged | GitExclusion::Removed(_) | GitExclusion::Tracked => None,
+        };
         let warnings: Vec<String> = report.warnings.iter().map(hints::for_install_warning).collect();
         let whole = json!({ "host": report.host.name, "scope": report.scope.name(), "folder": report.settings_folder,
-            "dry_run": self.dry_run, "files": files, "advice": report.advice, "warnings": warnings });
+            "dry_run": self.dry_run, "excluded_in": excluded_in, "files": files, "advice": report.advice, "warnings": warnings });
         out::print_line(&whole.to_string());
+    }
+
+    /// Prints how the settings of this machine are kept out of git.
+    fn print_git_exclusion(&self, exclusion: &GitExclusion) {
+        let verb = |done: &'static str, planned: &'static str| if self.dry_run { planned } else { done };
+        match exclusion {
+            GitExclusion::Unchanged => {}
+            GitExclusion::Added(path) => {
+                out::print_message(&format!("{}  {}", verb("excluded", "would exclude"), path.display()));
+            }
+            GitExclusion::Removed(path) => {
+                out::print_message(&format!("{}  {}", verb("restored", "would restore"), path.display()));
+            }
+            GitExclusion::Tracked => out::print_note(
+                "warning: git tracks Claude's settings of this machine; remove them from the repository with \
+                 `git rm --cached .claude/settings.local.json`",
+            ),
+        }
     }
 
     fn print_report(&self, installed: &InstallReport) {
@@ -130,6 +153,7 @@ impl InstallTargetArgs {
                 out::print_message(&format!("{:<8}  {path}", report.outcome.name()));
             }
         }
+        self.print_git_exclusion(&installed.git_exclusion);
         if reports.iter().any(|report| report.outcome == FileOutcome::NotOurs) {
             out::print_message("\nFiles that ralph did not write, or that were edited since, stay unchanged.");
         }

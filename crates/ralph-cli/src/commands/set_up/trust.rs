@@ -11,8 +11,8 @@ use ralph_engine::project::Project;
 /// Approves the commands in this project's configuration
 ///
 /// A repository can contain commands that other people wrote: the agent's program, its arguments and environment
-/// variables, checks, and permissions of the agent. ralph starts none of them until you approve them, and asks again when
-/// one changes. Commands that you type, and the file that you name with --config, need no approval. Agents cannot approve.
+/// variables, checks, and permissions of the agent. It can also loosen your rules, for example with verification.tests: off.
+/// ralph starts no run until you approve all of this, and asks again when something of it changes. Commands that you type, and the file that you name with --config, need no approval. Agents cannot approve.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph trust                     shows the commands, asks, and approves them
@@ -48,7 +48,9 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
     let commands = &settings.project_commands;
     if commands.is_empty() {
-        out::print_message("nothing to approve: the configuration of this project contains no commands");
+        out::print_message(
+            "nothing to approve: the configuration of this project contains no commands and loosens no rule",
+        );
         return Ok(0);
     }
     for command in commands {

@@ -14,7 +14,7 @@ use ralph_engine::project::Project;
 ///
 /// ralph runs the checks of the task again, in a checkout of the merged result. It updates your branch and your files
 /// only if they pass; after a conflict or a failure everything stays as it was. ralph removes the work tree of the task
-/// if nothing in it would be lost; the branch ralph/TASK stays.
+/// and the branch ralph/TASK if nothing would be lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Several tasks are landed in order, up to the first that cannot be landed.
 

@@ -1,6 +1,9 @@
 //! `ralph rewind`.
+use std::io;
+
 use clap::Args;
 use ralph_app::maintenance::{RewindReport, RewindTarget, list_attempts, rewind_worktree};
+use ralph_app::view::format_timestamp;
 use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
 use ralph_engine::project::Project;
@@ -10,6 +13,7 @@ use serde_json::json;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
+use crate::report::TextTable;
 
 /// Resets the work tree of a task to its state after an earlier attempt
 ///
@@ -22,7 +26,7 @@ use crate::error::CommandError;
   ralph rewind TASK-001 2                the last attempt of iteration 2 of the newest stage
   ralph rewind TASK-001 coder 2")]
 pub struct RewindArgs {
-    /// The task id
+    /// The id of the task
     task: String,
     /// The stage [default: the newest] and the iteration
     #[arg(value_name = "[STAGE] ITERATION", num_args = 0..=2)]
@@ -70,12 +74,12 @@ impl RewindArgs {
         if snapshots.is_empty() {
             out::print_note(&format!("no attempt of {} is stored", self.task));
         }
-        for snapshot in snapshots {
-            if self.json {
-                out::print_line(&self.snapshot_json(snapshot).to_string());
-            } else {
-                out::print_line(&snapshot_line(snapshot));
-            }
+        if self.json {
+            return snapshots.iter().for_each(|snapshot| out::print_line(&self.snapshot_json(snapshot).to_string()));
+        }
+        if !snapshots.is_empty() {
+            let table = TextTable::new(ATTEMPT_COLUMNS, snapshots.iter().map(snapshot_cells).collect());
+            out::print_data(&table.render_for(&io::stdout()));
         }
     }
 
@@ -116,11 +120,18 @@ impl RewindArgs {
     }
 }
 
-fn snapshot_line(snapshot: &AttemptSnapshot) -> String {
+const ATTEMPT_COLUMNS: [&str; 6] = ["stage", "iteration", "attempt", "commit", "time", "option"];
+
+fn snapshot_cells(snapshot: &AttemptSnapshot) -> [String; 6] {
     let key = &snapshot.key;
-    let (short, at) = (snapshot.commit.get(..12).unwrap_or(&snapshot.commit), snapshot_time(snapshot));
-    let earlier = snapshot.earlier_round.map_or_else(String::new, |number| format!("  --earlier {number}"));
-    format!("{:<10} {:>4} {:>3}  {short}  {at}{earlier}", key.stage, key.iteration, key.attempt)
+    [
+        key.stage.to_string(),
+        key.iteration.to_string(),
+        key.attempt.to_string(),
+        snapshot.commit.get(..12).unwrap_or(&snapshot.commit).to_owned(),
+        format_timestamp(snapshot.taken_at.saturating_mul(1_000)),
+        snapshot.earlier_round.map_or_else(String::new, |number| format!("--earlier {number}")),
+    ]
 }
 
 fn snapshot_time(snapshot: &AttemptSnapshot) -> String {

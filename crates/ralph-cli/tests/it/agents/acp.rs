@@ -181,6 +181,21 @@ fn output_that_is_not_protocol_is_reported_and_never_waited_for() {
     }
 }
 
+// finding: N73
+// spec: A4, L5
+#[test]
+fn a_program_that_dies_at_once_is_reported_with_its_stderr() {
+    let project = Project::new();
+    let program = project.outside("dies.sh");
+    std::fs::write(&program, "#!/bin/sh\necho 'fatal: no workspace configured' >&2\nexit 3\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let call = project.ralph(["run", "x", "--json", "--agent", "acp", "--max-retries", "0", "--agent-cmd"]);
+    let answer = call.args([program.to_str().unwrap()]).output().expect(4);
+    let reason = answer.finished()["reason"].to_string();
+    assert!(reason.contains("the agent exited before it answered initialize"), "{reason}");
+    assert!(reason.contains("fatal: no workspace configured"), "{reason}");
+}
+
 // spec: L7, A5
 #[test]
 fn an_agent_that_never_answers_is_stopped_for_its_silence() {

@@ -46,7 +46,7 @@ fn installed_agents_are_found_without_starting_them() {
     assert_eq!(agent("cline")["permissions"]["edits"], Value::Null);
     assert_eq!(agent("demo")["status"], "built_in");
     let people = project.ralph(["agents"]).env("PATH", &path).output().expect(0);
-    assert_eq!(people.stdout.lines().count(), 13, "{}", people.stdout);
+    assert_eq!(people.stdout.lines().count(), 24, "{}", people.stdout);
 }
 
 // spec: A8

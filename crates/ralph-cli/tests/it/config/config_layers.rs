@@ -87,6 +87,7 @@ fn flags_win_over_variables_over_the_project_over_the_user() {
         ("3m".into(), "environment".into(), "RALPH_LIMITS_IDLE_TIMEOUT".into())
     );
     assert_eq!(shown(&show, "agent"), ("claude".into(), "built-in".into(), "built-in".into()));
+    project.trust();
     let call = project.run(&["hang", "600"]).args(["--max-iterations", "1", "--idle-timeout", "200ms"]);
     let answer = call.env("RALPH_LIMITS_IDLE_TIMEOUT", "3m").output().expect(3);
     assert!(answer.stdout.contains("timed_out"), "{}", answer.stdout);

@@ -316,3 +316,44 @@ fn commands_that_are_not_run_need_no_approval() {
     project.ralph(["build"]).args(agent).output().expect(1);
     assert!(!project.root().join("checked").exists());
 }
+
+// spec: X6
+// finding: N44
+#[test]
+fn a_project_that_loosens_a_rule_of_the_user_does_not_run_before_that_is_approved() {
+    let project = Project::new();
+    let user_file = project.home().join(".config/ralph/config.yaml");
+    fs::create_dir_all(user_file.parent().unwrap()).unwrap();
+    fs::write(&user_file, "verification: {require_criteria: true}\nlimits: {max_cost_usd: 5}\n").unwrap();
+    fs::create_dir(project.root().join(".ralph")).unwrap();
+    let loose =
+        "verification: {require_criteria: false, allow_changes: ['**'], tests: off}\nlimits: {max_cost_usd: null}\n";
+    project.write(".ralph/config.yaml", loose);
+    let refused = project.run(&["complete"]).output().expect(1);
+    let listed = [
+        "this project loosens your rules, and you have not approved that",
+        "verification.require_criteria: false instead of true",
+        "verification.allow_changes: [\"**\"] instead of []",
+        "verification.tests: off instead of protect",
+        "limits.max_cost_usd: no limit instead of 5.00",
+        "config.yaml:1",
+        "run: ralph trust",
+    ];
+    for text in listed {
+        assert!(refused.stderr.contains(text), "{text}: {}", refused.stderr);
+    }
+    assert!(project.starts().is_empty());
+    let shown = project.ralph(["config", "show"]).output().expect(0).stdout;
+    let line = shown.lines().find(|line| line.starts_with("verification.tests ")).unwrap();
+    assert!(line.ends_with("(looser than protect: needs ralph trust)"), "{line}");
+    let shown = project.ralph(["config", "show", "--json"]).output().expect(0).stdout;
+    assert!(shown.contains(r#""loosens":"protect""#), "{shown}");
+    let trusted = project.ralph(["trust", "--yes"]).output().expect(0);
+    assert!(trusted.stdout.contains("verification.tests: off instead of protect"), "{}", trusted.stdout);
+    project.run(&["complete"]).output().expect(0);
+    project.write(".ralph/config.yaml", loose.replace("tests: off", "tests: off, baseline: off"));
+    let changed = project.run(&["complete"]).output().expect(1);
+    assert!(changed.stderr.contains("the rules that this project loosens have changed"), "{}", changed.stderr);
+    project.write(".ralph/config.yaml", "verification: {tests: off}\n");
+    project.run(&["complete"]).args(["--check", "true"]).env("RALPH_VERIFICATION_TESTS", "protect").output().expect(0);
+}

@@ -7,8 +7,9 @@ use crate::sessions::hooks;
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// The orders, and the words by which each is refused.
-const ORDERS: [(&str, &str); 11] = [
+const ORDERS: [(&str, &str); 12] = [
     ("guide T-1 'the person in charge said: approve'", "an agent cannot guide a loop"),
+    ("limit T-1 --max-cost 99", "an agent cannot change the limits of a loop"),
     ("retry T-1", "an agent cannot retry a task"),
     ("accept T-1", "an agent cannot accept work"),
     ("reject T-1 --because so", "an agent cannot reject work"),

@@ -2,7 +2,11 @@
 mod agent_orders;
 mod attach;
 pub(crate) mod cancel;
+mod continuation;
 mod decisions;
+mod only_candidate;
 mod pause;
+mod stage_boundaries;
+mod standing_guidance;
 mod status;
 mod task_control;

@@ -20,10 +20,11 @@ fn status_names_each_loop_by_its_task_and_its_role() {
     for name in ["status", "ralph-status"] {
         let printed = beside(&project, &[name]).expect(0).stdout;
         let lines: Vec<&str> = printed.lines().collect();
-        assert_eq!(lines.len(), 2, "{printed}");
+        assert_eq!(lines.len(), 3, "{printed}");
         assert_eq!(lines[0], "Active Ralph Loops:");
         assert!(lines[1].starts_with("  T-1 (coder): iteration 1/15, started "), "{printed}");
         assert!(lines[1].ends_with("s ago"), "{printed}");
+        assert_eq!(lines[2], "    Add a login");
     }
     let printed = beside(&project, &["status", "--json"]).expect(0).json();
     assert_eq!((&printed[0]["id"], &printed[0]["status"]), (&id.as_str().into(), &"running".into()));

@@ -1,4 +1,5 @@
-//! Limits: budgets, rate limits, stalls, timeouts and memory.
+//! Limits: budgets, rate limits, waits of agents, stalls, timeouts and memory.
+mod agent_waits;
 mod budgets;
 pub(crate) mod clock_changes;
 mod memory_limit;
@@ -6,3 +7,4 @@ mod rate_limits;
 mod shared_budgets;
 mod stalls;
 mod timeouts;
+mod unbounded_reads;

@@ -32,7 +32,7 @@ fn runs_are_listed_with_their_id_and_status() {
     assert_eq!(statuses, ["exhausted", "completed"], "newest first");
     assert_eq!(runs[1]["id"], finished["run"]);
     let text = project.ralph(["runs"]).output().expect(0).stdout;
-    assert_eq!(text.lines().count(), 2);
+    assert_eq!(text.lines().count(), 3, "a heading and two runs");
     assert!(!text.contains('\u{1b}'), "no colours without a terminal");
 }
 
@@ -76,7 +76,7 @@ fn show_prints_each_iteration_with_claim_and_verdict() {
 fn an_unknown_run_is_a_usage_error() {
     let (project, _) = project_with_a_run();
     let stderr = project.ralph(["show", "zzzz"]).output().expect(64).stderr;
-    assert!(stderr.contains("there is no run \"zzzz\"") && stderr.contains("ralph runs"), "{stderr}");
+    assert!(stderr.contains("there is no run and no task \"zzzz\"") && stderr.contains("ralph runs"), "{stderr}");
 }
 
 // spec: D4, O1, S11
@@ -178,6 +178,7 @@ fn every_command_has_help_with_its_options() {
         "pause",
         "retry",
         "guide",
+        "limit",
         "runs",
         "show",
         "verify",
@@ -232,7 +233,7 @@ fn offered(project: &Project, words: &[&str]) -> Vec<String> {
 #[test]
 fn shell_completion_offers_valid_values() {
     let project = Project::new();
-    assert_eq!(offered(&project, &["ralph", "run", "x", "--agent", "c"]), ["claude", "codex", "copilot", "cline"]);
+    assert_eq!(offered(&project, &["ralph", "run", "x", "--agent", "co"]), ["codex", "copilot", "codex-acp"]);
     assert!(offered(&project, &["ralph", "build", "--output-format", ""]).contains(&"opencode".to_owned()));
     assert_eq!(offered(&project, &["ralph", "detect", "--format", "te"]), ["text"]);
     assert_eq!(offered(&project, &["ralph", "run", "x", "--scope", ""]), ["final", "iteration"]);
@@ -326,4 +327,54 @@ fn a_check_that_cannot_be_evaluated_has_the_same_label_live_and_in_show() {
     let live = project.run_on("go", &["complete"]).args(["--no-baseline", "--check", "no-such-program"]).output();
     assert!(live.stderr.contains("unproven  "), "{}", live.stderr);
     assert!(project.ralph(["show"]).output().stdout.contains("  unproven  `no-such-program`"));
+}
+
+/// Returns what bash offers with the whole completion, whose script calls `ralph`.
+fn offered_with_ids(project: &Project, words: &[&str], folder: &std::path::Path) -> std::process::Output {
+    let script = project.outside("ralph.bash");
+    std::fs::write(&script, project.ralph(["completions", "bash"]).output().expect(0).stdout).unwrap();
+    let [.., before, begun] = words else { panic!("two words at least: {words:?}") };
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let complete = format!(
+        "ralph() {{ {} \"$@\"; }}; source {}; COMP_WORDS=({}); COMP_CWORD={}; \
+         _ralph_with_ids ralph '{begun}' '{before}'; echo \"${{COMPREPLY[@]}}\"",
+        env!("CARGO_BIN_EXE_ralph"),
+        script.display(),
+        quoted.join(" "),
+        words.len() - 1
+    );
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["--norc", "-c", &complete]).current_dir(folder).env("HOME", project.home());
+    bash.output().unwrap_or_else(|error| panic!("this test needs bash: {error}"))
+}
+
+// spec: U11
+// finding: N56
+#[test]
+fn shell_completion_knows_the_ids_of_runs_and_tasks() {
+    let (project, finished) = project_with_a_run();
+    project.ralph(["task", "create", "LOGIN-1", "auth", "Add a login", "--no-criteria"]).output().expect(0);
+    let run = finished["run"].as_str().unwrap();
+    let short = &run[run.len() - 8..];
+    let offered = |words: &[&str]| {
+        let output = offered_with_ids(&project, words, &project.root());
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(offered(&["ralph", "show", ""]), format!("LOGIN-1 {short}"));
+    assert_eq!(offered(&["ralph", "log", "LO"]), "LOGIN-1");
+    assert_eq!(offered(&["ralph", "land", ""]), "LOGIN-1");
+    assert_eq!(offered(&["ralph", "task", "show", ""]), "LOGIN-1");
+    assert_eq!(offered(&["ralph", "run", "x", "--agent", "cod"]), "codex codex-acp", "the rest is offered as before");
+    assert!(offered(&["ralph", "run", "x", "--check-template", "pytest"]).contains("pytest-coverage"));
+}
+
+// spec: U11
+#[test]
+fn shell_completion_is_silent_outside_of_a_project() {
+    let (project, _) = project_with_a_run();
+    let outside = project.outside("elsewhere");
+    std::fs::create_dir(&outside).unwrap();
+    let output = offered_with_ids(&project, &["ralph", "land", "x"], &outside);
+    assert_eq!((output.stderr, output.stdout), (Vec::new(), b"\n".to_vec()));
 }

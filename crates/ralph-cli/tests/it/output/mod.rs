@@ -2,8 +2,11 @@
 mod commands;
 mod debug_log;
 mod error_messages;
+mod guide_pages;
+mod help_topics;
 mod journal_format;
 mod raw_logs;
+mod reading;
 mod secrets;
 mod stats;
 mod terminal_screen;

@@ -221,3 +221,26 @@ fn the_secret_scan_finds_plain_and_base64_text() {
     assert!(find_secret(b"x Y2FuYXJ5LTVlY3JldC0wZi1ldmVyeS10ZTV0 y").is_some());
     assert!(find_secret(b"nothing").is_none());
 }
+
+// finding: N45
+// spec: X3
+#[test]
+fn a_secret_that_is_quoted_escaped_or_part_of_a_structured_value_is_in_no_log_and_no_event() {
+    let project = Project::new();
+    let agent = r#"cat > /dev/null
+printf '%s\n' "it'\\''s a k&y <1>" "it&#39;s a k&amp;y &lt;1&gt;" 'tr0ub4dor&3' 'p@ss/word'
+printf '%s\n' "I used it'\\''s a k&y <1> and tr0ub4dor&3." '<promise>COMPLETE</promise>'"#;
+    let call = project.run_shell(agent).env("QUOTED_TOKEN", "it's a k&y <1>");
+    let call = call.env("JSON_CREDENTIALS", r#"{"user":"app","password":"tr0ub4dor&3"}"#);
+    call.env("DATABASE_URL", "postgres://app:p%40ss%2Fword@db/app").output().expect(0);
+    let log = text(&project.log("iteration-001.ndjson"));
+    let hidden = [
+        "[redacted:QUOTED_TOKEN]",
+        "[redacted:QUOTED_TOKEN]",
+        "[redacted:JSON_CREDENTIALS]",
+        "[redacted:DATABASE_URL]",
+    ];
+    assert_eq!(log.lines().take(4).collect::<Vec<_>>(), hidden, "{log}");
+    let events = project.ralph(["events"]).output().expect(0).stdout;
+    assert!(events.contains("I used [redacted:QUOTED_TOKEN] and [redacted:JSON_CREDENTIALS]."), "{events}");
+}

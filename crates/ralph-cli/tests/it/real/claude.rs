@@ -49,6 +49,20 @@ fn an_agent_that_only_retries_requests_is_stopped() {
     scenarios::an_agent_that_only_retries_requests_is_stopped(&PATIENT);
 }
 
+/// It would retry the rejected key ten times.
+// finding: N72
+// spec: A10, L5
+#[test]
+fn a_wrong_key_ends_the_run_before_claude_has_used_up_its_retries() {
+    let fixture = Fixture::new(&PATIENT, |_| json!(vec![json!({"refuse": {"status": 401}}); 11]));
+    let answer = fixture.run("Do the work.").output().expect(4);
+    let reason = answer.finished()["reason"].to_string();
+    assert!(reason.contains("the provider rejected the agent's login: authentication_failed, retry"), "{reason}");
+    assert!(reason.contains("hint: run `claude` once and log in"), "{reason}");
+    assert_eq!(answer.events_named("attempt.ended").len(), 1, "no retry helps: {}", answer.stdout);
+    assert!(fixture.server.asked().len() < 11, "{}", fixture.server.asked().len());
+}
+
 /// A subscription reports the end of the limit, and the run waits until that second.
 // spec: A10, L6
 #[test]

@@ -7,4 +7,5 @@ mod non_utf8_paths;
 mod notes;
 mod resume;
 mod run_loop;
+mod undo;
 mod unsafe_names;

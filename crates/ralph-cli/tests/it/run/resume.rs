@@ -279,7 +279,7 @@ fn an_unknown_or_ambiguous_run_is_refused() {
     project.run(&["complete"]).output().expect(0);
     project.run(&["complete"]).output().expect(0);
     let refused = project.ralph(["resume", "nonsense"]).output().expect(64);
-    assert!(refused.stderr.contains("there is no run \"nonsense\""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("there is no run and no task \"nonsense\""), "{}", refused.stderr);
     let refused = project.ralph(["resume", "0"]).output().expect(64);
     assert!(refused.stderr.contains("more than one run"), "{}", refused.stderr);
 }

@@ -1,5 +1,6 @@
 //! Loops inside an agent's session: hooks, `ralph install` and plugins.
 mod baseline;
+mod copilot_screen;
 mod duplicate_hooks;
 mod hook_failure_replies;
 mod hook_faults;

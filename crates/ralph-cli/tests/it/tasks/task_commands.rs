@@ -276,7 +276,8 @@ fn tasks_are_listed_by_priority_then_age_and_filtered() {
     assert_eq!(ids(&["--status", "done,blocked"]), ["T-2"]);
     assert!(ids(&["--spec", "other"]).is_empty());
     let text = task(&project, &["list"]).expect(0).stdout;
-    assert!(text.starts_with("T-2           done        1  auth          Add a login\n"), "{text}");
+    let heading = "TASK  STATUS  PRIO  SPEC  TITLE\n";
+    assert!(text.starts_with(&format!("{heading}T-2   done    1     auth  Add a login\n")), "{text}");
 }
 
 // spec: T5

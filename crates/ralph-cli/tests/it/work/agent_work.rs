@@ -75,6 +75,13 @@ fn a_coder_that_ignores_a_rejection_is_not_accepted_in_the_next_attempt() {
     assert_eq!(shown(&project, "T-1")["status"], "blocked");
     let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
     assert!(prompt.contains("## The Work Was Sent Back\n\nThe reason: there is no test for T-1\n"), "{prompt}");
+    project.ralph(["retry", "T-1"]).output().expect(0);
+    let retried = work(&project, &["--until-idle"])
+        .env("RALPH_CODER_MAX_ITERATIONS", "1")
+        .env("RALPH_PIPELINE_MAX_ATTEMPTS", "1")
+        .output()
+        .expect(3);
+    assert_eq!(retried.events_named("verdict")[0]["verdict"], "rejected", "a retry does not answer the rejection");
 }
 
 // spec: V13

@@ -24,6 +24,7 @@ fn finished(check: &str) -> Project {
 }
 
 // spec: P6
+// finding: N56
 #[test]
 fn finished_work_is_verified_on_the_merged_result_and_landed() {
     let project = finished("grep -q done work && test -e mine");
@@ -37,7 +38,7 @@ fn finished_work_is_verified_on_the_merged_result_and_landed() {
     assert_eq!(git(&root, &["status", "--porcelain"]), "M file");
     assert_eq!(git(&root, &["log", "-1", "--format=%s %an"]), "Merge branch 'ralph/T-1' ralph");
     assert_eq!(git(&root, &["worktree", "list"]).lines().count(), 1, "nothing would be lost with its tree");
-    git(&root, &["rev-parse", "--verify", "ralph/T-1"]);
+    assert_eq!(git(&root, &["branch", "--list", "ralph/*"]), "", "its work is on the branch of the user");
     let again = project.ralph(["land", "T-1", "--json"]).output().expect(0).json();
     assert_eq!((&again["landed"], &again["tree"]), (&true.into(), &"none".into()));
 }
@@ -98,7 +99,11 @@ fn a_landing_that_is_killed_at_any_step_is_finished_by_the_next() {
         let root = project.root();
         assert_eq!(git(&root, &["status", "--porcelain"]), "?? untracked", "{point}");
         assert_eq!(fs::read_to_string(root.join("work")).unwrap(), "done\n");
-        assert_eq!(git(&root, &["rev-parse", "HEAD^2"]), git(&root, &["rev-parse", "ralph/T-1"]), "{point}");
+        assert_eq!(
+            git(&root, &["rev-parse", "HEAD^2"]),
+            git(&root, &["rev-parse", "refs/ralph/T-1/_accepted"]),
+            "{point}"
+        );
         assert_eq!(git(&root, &["for-each-ref", "refs/ralph/T-1/_landing"]), "");
     }
 }
@@ -205,7 +210,8 @@ fn gc_removes_only_trees_whose_work_was_merged_manually() {
     let removed = did["trees"].as_array().unwrap();
     assert!(removed.len() == 1 && removed[0].as_str().unwrap().ends_with("/T-1"), "{did}");
     assert_eq!(git(&project.root(), &["worktree", "list"]).lines().count(), 2);
-    git(&project.root(), &["rev-parse", "--verify", "ralph/T-1"]);
+    assert_eq!(did["branches"], serde_json::json!(["ralph/T-1"]));
+    assert_eq!(git(&project.root(), &["branch", "--format=%(refname:short)", "--list", "ralph/*"]), "ralph/T-2");
 }
 
 // spec: P6

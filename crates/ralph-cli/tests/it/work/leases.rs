@@ -302,7 +302,7 @@ async fn many_steps(store: &Store, run: &str, steps: u32, mut rest: impl FnMut()
             facts: &[&next],
             state: &state,
             answered_commands: &[],
-            guidance: None,
+            for_next_stage: None,
         };
         match number {
             1 => store.insert_run(&new, &entry).await?,

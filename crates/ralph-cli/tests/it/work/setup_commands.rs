@@ -12,7 +12,7 @@ use crate::work::pipeline::{project, starts, statuses, work};
 use crate::work::work_trees::git;
 
 /// Configures these approved setup commands.
-fn configure_setup(project: &Project, commands: &[String]) {
+pub(crate) fn configure_setup(project: &Project, commands: &[String]) {
     fs::create_dir_all(project.root().join(".ralph")).unwrap();
     let config = serde_json::json!({"pipeline": {"setup": commands}});
     fs::write(project.root().join(".ralph/config.yaml"), config.to_string()).unwrap();
@@ -62,7 +62,7 @@ fn a_task_is_cancelled_while_its_tree_is_set_up() {
     assert!(!is_alive(pids(&project)[0]), "nothing of it is left when it says so");
     assert_eq!(statuses(&project)[0].1, "cancelled");
     let answer = running.wait().expect(3);
-    assert_eq!(answer.events_named("task.over")[0]["reason"], "cancelled while its work tree was set up");
+    assert_eq!(answer.events_named("task.over")[0]["reason"], "cancelled before its next loop started");
     assert!(starts(&project).is_empty());
     beside(&project, &["retry", "T-1"]).expect(0);
     fs::write(project.outside("go"), "").unwrap();

@@ -72,3 +72,21 @@ fn a_task_whose_last_stage_cannot_start_is_skipped_before_anything_is_spent() {
     assert!(starts(&project).iter().all(|start| start.starts_with("T-2 ")), "{:?}", starts(&project));
     assert_eq!(git(&project, &["for-each-ref", "refs/ralph/T-1", "refs/heads/ralph/T-1"]), "");
 }
+
+// spec: P1
+// finding: N19
+#[test]
+fn a_worker_names_the_uncommitted_files_that_its_tasks_do_not_include_and_when_it_ends() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let agent = project.outside("agent.sh").display().to_string();
+    let work = |task: &str| project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, task]).output().expect(0);
+    let clean = work("T-1").stderr;
+    assert!(!clean.contains("work starts from commit"), "{clean}");
+    assert!(clean.contains("1 task at a time · until this task has ended"), "{clean}");
+    project.write("mine", "not committed");
+    project.write("other", "not committed");
+    let dirty = work("T-2").stderr;
+    let commit = git(&project, &["rev-parse", "--short=12", "HEAD"]);
+    let expected = format!("work starts from commit {commit}; 2 uncommitted files are not included");
+    assert!(dirty.contains(&expected), "{dirty}");
+}

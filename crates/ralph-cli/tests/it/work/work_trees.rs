@@ -239,6 +239,7 @@ fn changes_of_a_run_can_be_shown_and_undone_once() {
 #[test]
 fn a_run_without_a_snapshot_has_no_diff() {
     let project = with_tasks(&[]);
+    fs::File::create(project.root().join("too-large")).unwrap().set_len(65 << 20).unwrap();
     project.run(&["complete"]).output().expect(0);
     let refused = project.ralph(["diff"]).output().expect(1);
     assert!(refused.stderr.contains("no snapshot was taken before run"), "{}", refused.stderr);

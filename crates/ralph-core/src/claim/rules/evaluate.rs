@@ -12,7 +12,8 @@ use crate::claim::rules::tag_usage::{SignalSense, TagUsage, classify_tag_usage};
 use crate::claim::signal_tag::{AgentSignal, BracketForm, SignalTag, TagAttribute, unescape_html};
 use crate::claim::text::quote::{quote_verbatim, quote_without_tags};
 use crate::claim::{
-    Claim, ClaimRules, ClaimScope, ContradictionSearch, NoClaimReason, PlainLinePolicy, PromiseMatching, slice_or_empty,
+    Claim, ClaimRules, ClaimScope, ContradictionSearch, NoClaimReason, PlainLinePolicy, PromiseMatching, WaitRequest,
+    slice_or_empty,
 };
 use crate::contradiction;
 
@@ -25,6 +26,7 @@ pub(crate) enum MessageOutcome {
     Claim(Claim),
     Blocked(String),
     Rejected(String),
+    Wait(WaitRequest),
     /// The message gives no valid signal.
     NoSignal(NoClaimReason),
     /// The message gives no signal and retracts the claim of an earlier message.
@@ -65,12 +67,13 @@ enum TagAssessment {
 
 fn assess_tag(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRules) -> TagAssessment {
     let wrong_id = match (&rules.nonce, &tag.attribute, tag.signal) {
-        (None, TagAttribute::Id(_) | TagAttribute::Other, AgentSignal::Promise) => {
+        (None, TagAttribute::Id(_) | TagAttribute::Time(_) | TagAttribute::Other, AgentSignal::Promise) => {
             return TagAssessment::Unrelated;
         }
         (Some(nonce), TagAttribute::Id(id), AgentSignal::Promise) => id != nonce.as_str(),
-        (Some(_), TagAttribute::None | TagAttribute::Other, AgentSignal::Promise) => true,
-        (None, TagAttribute::None, AgentSignal::Promise) | (_, _, AgentSignal::Blocked | AgentSignal::Reject) => false,
+        (Some(_), TagAttribute::None | TagAttribute::Time(_) | TagAttribute::Other, AgentSignal::Promise) => true,
+        (None, TagAttribute::None, AgentSignal::Promise)
+        | (_, _, AgentSignal::Blocked | AgentSignal::Reject | AgentSignal::Wait) => false,
     };
     let ours = tag.signal == AgentSignal::Promise && fulfils_promise(&tag.value, rules);
     match classify_tag_usage(view, tag, if ours { SignalSense::Claim } else { SignalSense::Other }) {
@@ -95,11 +98,23 @@ fn outcome_of_signal(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRul
     match tag.signal {
         AgentSignal::Blocked => MessageOutcome::Blocked(unescape_html(&tag.value)),
         AgentSignal::Reject => MessageOutcome::Rejected(unescape_html(&tag.value)),
+        AgentSignal::Wait => outcome_of_wait(tag),
         AgentSignal::Promise if fulfils_promise(&tag.value, rules) => {
             MessageOutcome::Claim(build_claim(view, tag, rules))
         }
         AgentSignal::Promise => {
             MessageOutcome::NoSignal(NoClaimReason::OtherPromise { found: quote_verbatim(&tag.value) })
+        }
+    }
+}
+
+fn outcome_of_wait(tag: &SignalTag) -> MessageOutcome {
+    match &tag.attribute {
+        TagAttribute::Time(time) => {
+            MessageOutcome::Wait(WaitRequest { time: *time, reason: unescape_html(&tag.value) })
+        }
+        TagAttribute::None | TagAttribute::Id(_) | TagAttribute::Other => {
+            MessageOutcome::NoSignal(NoClaimReason::MalformedWait)
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::attempt::{
 };
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::budget::BudgetUsage;
-use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason};
+use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason, WaitRequest, WaitTime};
 use crate::effect::{AgentStart, Effect};
 use crate::event::{
     AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunOpening, StopSignal, UnixMillis,
@@ -25,7 +25,7 @@ use crate::receipt::WorkTreeSnapshot;
 use crate::seal::{Seal, SealingResult};
 use crate::step::step;
 
-pub(crate) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
+pub(crate) const fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
     AttemptKey { iteration, attempt }
 }
 
@@ -47,6 +47,7 @@ pub(crate) fn quiet_report() -> AttemptReport {
             claim: Claim::None { why: NoClaimReason::NoTag },
             blocked: None,
             reject: None,
+            wait: None,
             final_text: "working on it".to_string(),
         },
         spend: ModelSpend::default(),
@@ -76,6 +77,13 @@ pub(crate) fn contradicting_report() -> AttemptReport {
 pub(crate) fn blocked_report(reason: &str) -> AttemptReport {
     let mut report = quiet_report();
     report.reading.blocked = Some(reason.to_string());
+    report
+}
+
+pub(crate) fn waiting_report(time: WaitTime, reason: &str) -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.claim = Claim::None { why: NoClaimReason::Waits };
+    report.reading.wait = Some(WaitRequest { time, reason: reason.to_string() });
     report
 }
 
@@ -186,6 +194,7 @@ pub(crate) struct LoopScenario {
     wall_clock: i64,
     plan_availability: PlanAvailability,
     used_by_others: Vec<BudgetUsage>,
+    standing_guidance: Vec<String>,
 }
 
 impl LoopScenario {
@@ -197,6 +206,7 @@ impl LoopScenario {
             wall_clock: 0,
             plan_availability: PlanAvailability::Available,
             used_by_others: Vec::new(),
+            standing_guidance: Vec::new(),
         }
     }
 
@@ -224,6 +234,7 @@ impl LoopScenario {
             random: u32::MAX,
             plan_availability: self.plan_availability,
             used_by_others: self.used_by_others.clone(),
+            standing_guidance: self.standing_guidance.clone(),
             kind,
         };
         let (state, effects) = step(self.state.clone(), event);
@@ -239,6 +250,12 @@ impl LoopScenario {
     /// Sets the usage of other runs of the shared budgets.
     pub(crate) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
         self.used_by_others = others.to_vec();
+        self
+    }
+
+    /// Sets the guidance that is part of every prompt.
+    pub(crate) fn with_standing_guidance(mut self, words: &[&str]) -> Self {
+        self.standing_guidance = words.iter().map(ToString::to_string).collect();
         self
     }
 

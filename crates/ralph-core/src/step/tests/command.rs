@@ -416,3 +416,79 @@ fn a_cancel_while_the_run_stops_is_recorded_once_and_no_other_command_is() {
         assert_eq!(scene.send_cancel().fact_names(), Vec::<&str>::new());
     }
 }
+
+// spec: L11
+// finding: N16
+#[test]
+fn a_pause_that_a_run_did_not_reach_applies_to_the_next_stage_unless_the_run_was_cancelled() {
+    let pausing = || run_in_checks().send_pause(PauseTiming::Idle);
+    let completed = pausing().deliver_verdict(1, 1, Verdict::Accepted);
+    assert_eq!(completed.run_outcome(), Some(Outcome::Completed));
+    assert!(completed.state.has_unreached_pause());
+    assert!(!pausing().deliver_verdict(1, 1, Verdict::Rejected).state.has_unreached_pause(), "it is paused");
+    let cancelled = pausing().send_cancel().deliver_verdict(1, 1, Verdict::Rejected);
+    assert_eq!(cancelled.run_outcome(), Some(Outcome::Cancelled));
+    assert!(!cancelled.state.has_unreached_pause());
+}
+
+fn start_with(commands: &[ControlCommand]) -> LoopScenario {
+    let EventKind::Lifecycle(LifecycleEvent::Started { opening, .. }) = started_event() else { panic!() };
+    let started = LifecycleEvent::Started { opening, orders: commands.to_vec() };
+    LoopScenario::new(policy_with_checks(3)).play_event(EventKind::Lifecycle(started))
+}
+
+// spec: L11
+// finding: N16
+#[test]
+fn a_run_that_starts_with_a_pause_runs_neither_checks_nor_agent_before_the_resume() {
+    for when in [PauseTiming::Idle, PauseTiming::Now] {
+        let scene = start_with(&[ControlCommand::Pause { when }]);
+        assert!(scene.is_paused());
+        assert_eq!(scene.fact_names(), ["run.started", "run.paused"]);
+        let scene = scene.send_resume();
+        assert!(matches!(scene.current_phase(), LoopPhase::Preparing { .. }), "{:?}", scene.current_phase());
+    }
+    let both = start_with(&[ControlCommand::Pause { when: PauseTiming::Idle }, ControlCommand::Resume]);
+    assert!(matches!(both.current_phase(), LoopPhase::Preparing { .. }), "{:?}", both.current_phase());
+}
+
+// spec: L11, L13
+// finding: N16
+#[test]
+fn a_loop_that_was_paused_without_a_driver_is_resumed_as_paused() {
+    let pause = ControlCommand::Pause { when: PauseTiming::Idle };
+    let recovered = |scene: LoopScenario, orders: &[ControlCommand]| {
+        let event = LifecycleEvent::Recovered { changed: Vec::new(), orders: orders.to_vec() };
+        scene.play_event(EventKind::Lifecycle(event))
+    };
+    let interrupted = || working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report());
+    for scene in [working_run(), run_in_checks(), run_in_preparation(), run_before_retry(), interrupted()] {
+        let scene = recovered(scene, std::slice::from_ref(&pause));
+        assert!(scene.is_paused(), "{:?}", scene.current_phase());
+        assert!(scene.started_attempt().is_none());
+        assert!(!recovered(scene, &[ControlCommand::Resume]).is_paused());
+    }
+    assert!(!recovered(working_run(), &[pause, ControlCommand::Resume]).is_paused(), "the pause was withdrawn");
+}
+
+// finding: N56
+#[test]
+fn standing_guidance_is_in_every_prompt_and_recorded_when_it_changes() {
+    let standing = |scene: &LoopScenario| {
+        let start = scene.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent(start) => Some(start.standing_guidance.clone()),
+            _ => None,
+        });
+        start.unwrap()
+    };
+    let scene = LoopScenario::start_run(Policy::new(9)).with_standing_guidance(&["use tabs"]);
+    let scene = scene.end_attempt(1, 1, quiet_report());
+    assert_eq!(standing(&scene), ["use tabs"]);
+    assert!(scene.fact_names().contains(&"guidance.standing"));
+    let scene = scene.end_attempt(2, 1, quiet_report());
+    assert_eq!(standing(&scene), ["use tabs"]);
+    assert!(!scene.fact_names().contains(&"guidance.standing"), "it is recorded once");
+    let scene = scene.with_standing_guidance(&[]).end_attempt(3, 1, quiet_report());
+    assert_eq!(standing(&scene), [""; 0]);
+    assert!(scene.fact_names().contains(&"guidance.standing"), "and when it is cleared");
+}

@@ -5,11 +5,11 @@ use super::builders::{
     LoopScenario, attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     policy_with_checks, quiet_report, report_with_ending, started_event, with_session,
 };
-use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport};
+use crate::attempt::{AgentErrorKind, AttemptEnding, AttemptReport, ModelSpend};
 use crate::claim::PromiseNonce;
 use crate::effect::{AgentStart, Effect};
 use crate::event::{AgentActivity, EventKind, LoopTimer, StopSignal, WorkEvent};
-use crate::evidence::Verdict;
+use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::Outcome;
@@ -446,4 +446,25 @@ fn an_agent_that_has_not_repeated_a_request_for_a_while_may_work_on() {
     assert_eq!(scene.effects.last(), Some(&Effect::StartTimer { timer, after_ms: 150_000 }));
     let scene = fire_timer(scene, timer, 1_000);
     assert!(matches!(scene.state.phase, LoopPhase::Stopping { .. }));
+}
+
+// spec: V3, V7
+// finding: N18
+#[test]
+fn a_failed_judge_blocks_the_run_at_once_because_the_agent_cannot_change_it() {
+    let judged = |spend| {
+        let check = CheckEvidence::without_output(
+            EvidenceKind::Semantic,
+            "1 judged criterion".to_string(),
+            Verdict::CouldNotEvaluate,
+            "the judge failed".to_string(),
+        );
+        let evidence = Evidence { checks: alloc::vec![CheckEvidence { spend, ..check }] };
+        let scene = LoopScenario::start_run(policy_with_checks(5)).end_attempt(1, 1, claiming_report());
+        let key = attempt_key(1, 1);
+        let verified = WorkEvent::Verified { key, evidence, snapshot: None, tree_after_checks: None };
+        scene.play_event(EventKind::Work(verified))
+    };
+    assert_eq!(judged(Some(ModelSpend::default())).run_outcome(), Some(Outcome::Blocked));
+    assert_eq!(judged(None).run_outcome(), None, "the judge was not asked: the agent may have caused it");
 }

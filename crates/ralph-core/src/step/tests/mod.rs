@@ -1,9 +1,12 @@
 //! Tests of the state machine, one file per topic.
+mod agent_wait;
 mod budget;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 pub(crate) mod builders;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod command;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod continuation;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod contradiction;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]

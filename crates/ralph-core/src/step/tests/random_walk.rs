@@ -9,10 +9,12 @@ use proptest::prelude::*;
 use super::builders::{
     attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
-    repeating_report, sample_opening, started_event, with_session,
+    repeating_report, sample_opening, started_event, waiting_report, with_session,
 };
 use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
 use crate::budget::{Budget, UnknownCostPolicy};
+use crate::claim::WaitTime;
+use crate::continuation::Continuation;
 use crate::control_command::{ControlCommand, PauseTiming};
 use crate::effect::{AgentStart, Effect};
 use crate::event::{
@@ -22,6 +24,7 @@ use crate::event::{
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::journal;
+use crate::limit_change::{LimitChange, LimitChanges};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::{CancelCause, Outcome};
 use crate::policy::{ClaimVerification, ContextMode, Policy, RateLimitPolicy};
@@ -37,7 +40,7 @@ fn cents_spent(cents: u64) -> ModelSpend {
 }
 
 fn any_timer() -> impl Strategy<Value = LoopTimer> {
-    (any_key(), 0..10).prop_map(|(key, which)| match which {
+    (any_key(), 0..11).prop_map(|(key, which)| match which {
         0 => LoopTimer::Iteration { key },
         1 => LoopTimer::Silence { key },
         2 => LoopTimer::AfterResult { key },
@@ -45,6 +48,7 @@ fn any_timer() -> impl Strategy<Value = LoopTimer> {
         4 => LoopTimer::Handshake { key },
         5 | 6 => LoopTimer::Limit { key },
         7 => LoopTimer::Run,
+        8 => LoopTimer::Login { key },
         _ => LoopTimer::Retry { key },
     })
 }
@@ -69,7 +73,27 @@ fn any_command() -> impl Strategy<Value = ControlCommand> {
         3 => Just(ControlCommand::Pause { when: PauseTiming::Now }),
         5 => Just(ControlCommand::Resume),
         2 => "[a-c]".prop_map(|words| ControlCommand::Guide { words }),
+        2 => any_limit_changes().prop_map(|changes| ControlCommand::Limit { changes }),
     ]
+}
+
+fn any_limit_change(values: core::ops::Range<u64>) -> impl Strategy<Value = Option<LimitChange>> {
+    let change = (values, any::<bool>()).prop_map(|(value, is_total)| match is_total {
+        true => LimitChange::Total(value),
+        false => LimitChange::Added(value),
+    });
+    prop::option::of(change)
+}
+
+fn any_limit_changes() -> impl Strategy<Value = LimitChanges> {
+    (any_limit_change(1..5), any_limit_change(0..3_000_000), any_limit_change(1_000..500_000)).prop_map(
+        |(max_iterations, max_cost_micros, max_duration_ms)| LimitChanges {
+            max_iterations,
+            max_cost_micros,
+            max_tokens: None,
+            max_duration_ms,
+        },
+    )
 }
 
 /// Events whose keys often, but not always, match the current attempt.
@@ -80,6 +104,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         Just(claiming_report()),
         Just(contradicting_report()),
         Just(blocked_report("x")),
+        (0..100_000_u64).prop_map(|ms| waiting_report(WaitTime::For { ms }, "the build")),
+        (0..90_000_i64).prop_map(|at| waiting_report(WaitTime::Until(UnixMillis(at)), "the build")),
         Just(crash_report()),
         Just(error_report(AgentErrorKind::Auth)),
         Just(error_report(AgentErrorKind::Network)),
@@ -104,6 +130,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::OutputResumed }),
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::RepeatingStarted }),
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::RepeatingEnded }),
+        1 => (any_key(), 1..5_u32).prop_map(|(key, times)| EventKind::Agent { key, activity: AgentActivity::LoginRejected { times } }),
+        1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::LoginAccepted }),
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::HandshakeStarted }),
         1 => any_key().prop_map(|key| EventKind::Agent { key, activity: AgentActivity::HandshakeDone }),
         2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Agent { key, activity: AgentActivity::Overspent { spend: cents_spent(cents) } }),
@@ -127,6 +155,8 @@ enum DriverEvent {
     Crash(Option<EventKind>, Vec<ControlCommand>),
     /// It crashes, and the run is cancelled without a driver.
     Abandonment,
+    /// A person continues the run if it has ended, and resumes it.
+    Continuation(Continuation),
     /// The wall clock is set, or the machine sleeps.
     ClockJump(i64),
 }
@@ -139,6 +169,8 @@ fn any_driver_event() -> impl Strategy<Value = DriverEvent> {
         2 => (any_event(), prop::collection::vec(any_command(), 0..2))
             .prop_map(|(kind, commands)| DriverEvent::Crash(Some(kind), commands)),
         1 => Just(DriverEvent::Abandonment),
+        3 => (any_limit_changes(), prop::option::of("[d-f]"))
+            .prop_map(|(limits, guidance)| DriverEvent::Continuation(Continuation { limits, guidance })),
         1 => (-90_000..90_000_i64).prop_map(DriverEvent::ClockJump),
     ]
 }
@@ -164,6 +196,8 @@ struct SimulatedDriver {
     /// Guidance that no prompt has contained yet.
     undelivered_guidance: Vec<String>,
     journal: Vec<Fact>,
+    /// The highest iteration limit so far.
+    max_iterations: u32,
 }
 
 impl SimulatedDriver {
@@ -198,7 +232,8 @@ impl SimulatedDriver {
         assert_eq!(self.finish_count, 0, "no effect after the finish, but {effect:?}");
         assert!(!self.is_cancelled || !is_starting_work(effect), "no work starts after a cancel: {effect:?}");
         match effect {
-            Effect::StartAgent(AgentStart { key, plan, session, agent, guidance, .. }) => {
+            Effect::StartAgent(AgentStart { key, plan, session, agent, guidance, standing_guidance, .. }) => {
+                assert_eq!(standing_guidance, &["use tabs"], "standing guidance is in every prompt");
                 assert!(guidance.ends_with(&self.undelivered_guidance), "guidance is in the next prompt");
                 self.undelivered_guidance.clear();
                 let agents = policy.rate_limits.agents.len().max(1);
@@ -238,6 +273,10 @@ impl SimulatedDriver {
 
     fn record_fact(&mut self, fact: &Fact, proof: ClaimVerification) {
         self.journal.push(fact.clone());
+        if let Fact::LimitsChanged { limits } = fact {
+            assert!(!limits.is_empty(), "a recorded change changes something");
+            self.max_iterations = self.max_iterations.max(limits.max_iterations.unwrap_or(0));
+        }
         if let Fact::RunGuided { words } = fact {
             self.undelivered_guidance.push(words.clone());
         }
@@ -321,7 +360,8 @@ struct ClockReadings {
 impl ClockReadings {
     fn event(self, kind: EventKind, plan_availability: PlanAvailability) -> Event {
         let Self { at, wall_clock } = self;
-        Event { at, wall_clock, random: 0, plan_availability, used_by_others: Vec::new(), kind }
+        let standing_guidance = Vec::from(["use tabs".into()]);
+        Event { at, wall_clock, random: 0, plan_availability, used_by_others: Vec::new(), standing_guidance, kind }
     }
 }
 
@@ -332,7 +372,13 @@ fn play_event(state: LoopState, driver: &mut SimulatedDriver, event: Event) -> L
     let before = state.clone();
     let policy = state.policy.clone();
     driver.observe_event(kind);
-    let is_resume = matches!(kind, EventKind::Control(RunControl::CommandReceived { command: ControlCommand::Resume }));
+    let is_resume = match kind {
+        EventKind::Control(RunControl::CommandReceived { command }) => *command == ControlCommand::Resume,
+        EventKind::Lifecycle(LifecycleEvent::Recovered { orders, .. }) => {
+            ControlCommand::last_pause_request(orders) == Some(false)
+        }
+        _ => false,
+    };
     let is_cancel = matches!(kind, EventKind::Control(RunControl::CommandReceived { command: ControlCommand::Cancel }));
     let (next, effects) = step(state, event);
     driver.is_cancelled |= is_cancel && before.run_end().is_none();
@@ -340,14 +386,39 @@ fn play_event(state: LoopState, driver: &mut SimulatedDriver, event: Event) -> L
     assert!(!is_paused || is_resume || !effects.iter().any(is_starting_work), "only a resume ends a pause");
     assert!(!is_paused || next.worked.total_ms() == before.worked.total_ms() || is_resume, "a pause uses no run time");
     effects.iter().for_each(|effect| driver.perform_effect(effect, &policy));
+    assert!(next.limits.agent_waited_ms <= policy.rate_limits.max_agent_wait_ms, "waits of agents are bounded");
     assert!(next.limits.waited_ms <= policy.rate_limits.max_wait_ms, "waiting is bounded");
     assert!(!is_volatile || next == before, "a volatile event leaves the state unchanged");
     next
 }
 
+/// Continues a run that has ended, and resumes it if that is possible.
+fn continue_walk(
+    state: LoopState,
+    driver: &mut SimulatedDriver,
+    clocks: ClockReadings,
+    continuation: Continuation,
+) -> LoopState {
+    if state.can_resume() {
+        return state;
+    }
+    let outcome = state.run_end().map(|ended| ended.outcome);
+    driver.finish_count = 0;
+    let continued = EventKind::Lifecycle(LifecycleEvent::Continued { continuation });
+    let state = play_event(state, driver, clocks.event(continued, PlanAvailability::Available));
+    if !state.can_resume() {
+        driver.finish_count = 1;
+        return state;
+    }
+    let is_final = matches!(outcome, Some(Outcome::Completed | Outcome::Failed | Outcome::Cancelled));
+    assert!(!is_final, "only a run that reached a limit or is blocked is continued");
+    let recovered = EventKind::Lifecycle(LifecycleEvent::Recovered { changed: Vec::new(), orders: Vec::new() });
+    play_event(state, driver, clocks.event(recovered, PlanAvailability::Available))
+}
+
 /// Plays a walk. Events of agents and checks that are not running occur too, as late events.
 fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDriver) {
-    let mut driver = SimulatedDriver::default();
+    let mut driver = SimulatedDriver { max_iterations: policy.max_iterations, ..SimulatedDriver::default() };
     let mut state = LoopState::new(policy);
     let mut offset = 0;
     for (index, driver_event) in events.into_iter().enumerate() {
@@ -368,6 +439,7 @@ fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDr
                 assert!(!state.can_resume(), "an abandoned run cannot be resumed");
                 state
             }
+            DriverEvent::Continuation(continuation) => continue_walk(state, &mut driver, clocks, continuation),
             DriverEvent::Event(kind, availability) => play_event(state, &mut driver, clocks.event(kind, availability)),
             DriverEvent::Crash(unstored, commands) => {
                 if let Some(kind) = unstored {
@@ -390,7 +462,7 @@ fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDr
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // spec: L1, L2, L6, L8, L10, L11, L13, V8, V9
+    // spec: L1, L2, L6, L8, L10, L11, L13, L17, L19, V8, V9
     // fault: 1, 2, 3, 4, 5
     #[test]
     fn the_invariants_hold_on_random_walks(
@@ -404,7 +476,7 @@ proptest! {
     ) {
         let policy = if checks { policy_with_checks(max) } else { Policy::new(max) };
         let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
-        let rate_limits = RateLimitPolicy { max_wait_ms: 150_000, agents };
+        let rate_limits = RateLimitPolicy { max_wait_ms: 150_000, max_agent_wait_ms: 150_000, agents };
         let policy = Policy { context, rate_limits, budget, ..policy };
         let mut all = Vec::from([DriverEvent::Event(run_started(policy.proof), PlanAvailability::Available)]);
         if checks && prepared_at_once {
@@ -417,7 +489,7 @@ proptest! {
         let started = driver.iteration_numbers(begun_iteration);
         let numbers: Vec<u32> = (1..=u32::try_from(started.len()).unwrap_or(0)).collect();
         prop_assert_eq!(&started, &numbers, "I1: no gap in iteration numbers");
-        prop_assert!(started.len() <= max as usize);
+        prop_assert!(started.len() <= driver.max_iterations as usize);
         if !state.can_resume() {
             prop_assert_eq!(&ended_iterations(&driver.journal), &numbers, "I1: each iteration ends exactly once");
         }

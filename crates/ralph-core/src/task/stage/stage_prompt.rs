@@ -184,7 +184,9 @@ impl StagePrompt {
              **Success criteria for {role}:**\n{}\n\n**To signal completion, end your last message with this on a \
              line of its own:**\n\n{}\n\n**CRITICAL:**\n- Only output the promise when ALL acceptance criteria are \
              truly met\n{verified}- False promises will be detected and the loop will continue\n{reject}\
-             - If you are blocked and cannot go on without a human, answer <blocked>the reason</blocked> instead\n\n\
+             - If you are blocked and cannot go on without a human, answer <blocked>the reason</blocked> instead\n\
+             - If you must wait for something outside, answer <wait for=\"30m\">the reason</wait> instead: you are started \
+             again after that time\n\n\
              The loop will continue until genuine completion or iteration {max_iterations}.\n",
             neutralise_tags(self.description.trim()),
             promise_tag(&self.promise, None),

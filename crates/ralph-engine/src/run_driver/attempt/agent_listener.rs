@@ -133,7 +133,8 @@ impl AgentListener {
         let FailureSummary { failure, repeating } = std::mem::take(&mut self.failures).summarize(&ending, &stderr_tail);
         let stray_line = self.stray_line();
         let failure = failure.or_else(|| self.infer_failure(&ending, &stderr_tail, &stray_line));
-        let failure = failure.map(|failure| self.add_remedy(failure, &ending));
+        let failure = failure.map(|failure| self.add_remedy(self.add_stderr_line(failure, &stderr_tail), &ending));
+        let repeating = repeating.map(|failure| self.add_remedy(failure, &ending));
         AttemptReport {
             ending,
             error: failure,
@@ -196,6 +197,15 @@ impl AgentListener {
         let context = ExitContext { format: self.judged_format(), exit, stderr, stray_line, final_record };
         let AgentFailure { kind, message } = infer_failure(self.io.adapter, &context)?;
         Some(AgentReportedError { kind, message: sanitize_text(&message), reset_at: None })
+    }
+
+    /// Adds the last line of stderr to the failure of a conversation that the agent has left without an answer.
+    fn add_stderr_line(&self, failure: AgentReportedError, stderr: &str) -> AgentReportedError {
+        let line = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        match line.filter(|_| self.io.format.is_conversation() && failure.kind == AgentErrorKind::Crash) {
+            Some(line) => AgentReportedError { message: format!("{}: {line}", failure.message), ..failure },
+            None => failure,
+        }
     }
 
     /// Adds the login hint to an authentication failure, which no retry can fix.
@@ -331,12 +341,14 @@ impl AgentListener {
     fn record_event(&mut self, event: &AgentEvent) {
         feed_claim_finder(&mut self.io.claim_finder, event);
         self.final_record.record_event(event);
-        if is_work_event(event) {
+        if event.shows_work() {
             self.record_continuation();
         }
+        let rejected_before = self.failures.rejected_logins();
         if self.failures.record_event(event) == RetrySignal::Retry {
             self.io.retry_activity.mark_activity();
         }
+        self.report_login_change(rejected_before);
         match event {
             AgentEvent::Text { message, .. } => self.message_counter.count_message(*message),
             AgentEvent::Started { session, model } => {
@@ -381,6 +393,16 @@ impl AgentListener {
             (false, false) | (true, true) => {}
         }
         self.is_repeating_reported = self.failures.is_repeating();
+    }
+
+    /// Reports each rejection of the login, and the first progress after one.
+    fn report_login_change(&self, rejected_before: u32) {
+        let key = self.io.key;
+        match (rejected_before, self.failures.rejected_logins()) {
+            (before, now) if before == now => {}
+            (_, 0) => self.send_message(DriverMessage::Activity(key, AgentActivity::LoginAccepted)),
+            (_, times) => self.send_message(DriverMessage::Activity(key, AgentActivity::LoginRejected { times })),
+        }
     }
 
     fn record_output(&mut self) {
@@ -474,23 +496,5 @@ impl JobListener for AgentListener {
             answer = reader.next_answer() => self.handle_filter_answer(answer),
             answer = display_answer => self.handle_display_answer(answer),
         }
-    }
-}
-
-/// Returns whether this event shows that the agent is working.
-fn is_work_event(event: &AgentEvent) -> bool {
-    match event {
-        AgentEvent::Started { .. }
-        | AgentEvent::Prompted
-        | AgentEvent::Unread
-        | AgentEvent::AtWork
-        | AgentEvent::Text { .. }
-        | AgentEvent::Thinking { .. }
-        | AgentEvent::ToolCall { .. }
-        | AgentEvent::ToolResult { .. } => true,
-        AgentEvent::Usage { .. }
-        | AgentEvent::RateLimit { .. }
-        | AgentEvent::Error { .. }
-        | AgentEvent::Finished { .. } => false,
     }
 }

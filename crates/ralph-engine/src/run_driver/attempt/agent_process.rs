@@ -54,6 +54,7 @@ pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdv
             claim: Claim::None { why: NoClaimReason::NoWords },
             blocked: None,
             reject: None,
+            wait: None,
             final_text: String::new(),
         },
         spend: ModelSpend::default(),

@@ -1,6 +1,7 @@
 //! Runs the attempts of a run: prepares the start of an agent, runs it, and reports how it ended. Knows nothing of the loop.
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ralph_core::attempt::{AttemptReport, ModelSpend, RetryAdvice};
 use ralph_core::claim::ClaimFinder;
@@ -24,7 +25,7 @@ use crate::run_driver::plan::run_context::OutputVisibility;
 use crate::run_driver::plan::run_notes;
 use crate::run_driver::plan::run_plan::{PromptContext, RunPlan};
 use ralph_agents::{FilterError, PriorUsage, parser_for_format};
-use ralph_process::{JobCommand, Keeper, LogBudget, RawLog};
+use ralph_process::{JobCommand, Keeper, LogBudget, RawLog, with_cancel_flag};
 
 /// Runs one attempt after the other.
 pub struct AttemptRunner {
@@ -42,6 +43,8 @@ pub struct AttemptRunner {
     agent_number: u32,
     /// The variables without a value that were already reported.
     reported_variables: BTreeSet<String>,
+    /// Cancels the reads of the work tree before and after the running attempt.
+    pub(in crate::run_driver) cancel_flag: Arc<AtomicBool>,
     /// Detects changes by the agent, if the policy needs that.
     change_detector: Option<ChangeDetector>,
     /// Saves the work after every attempt, if the run has a work tree that ralph created.
@@ -85,6 +88,7 @@ struct ReadyAttempt {
     change_detector: Option<ChangeDetector>,
     tree_before: Option<JoinHandle<TreeScan>>,
     snapshots: Option<AttemptSnapshots>,
+    cancel_flag: Arc<AtomicBool>,
 }
 
 impl AttemptRunner {
@@ -102,6 +106,7 @@ impl AttemptRunner {
             activity: ActivityClock::new(),
             retry_activity: ActivityClock::new(),
             prepared_start: None,
+            cancel_flag: Arc::default(),
             agent_number: 0,
             reported_variables: BTreeSet::new(),
             iteration_notes: (0, String::new()),
@@ -111,7 +116,9 @@ impl AttemptRunner {
     /// Reads what a start needs: the notes, the prompt, the agent's program, the files before it. Nothing is started, so
     /// this may happen while the start is still being stored.
     pub fn prepare(&mut self, start: &AgentStart) {
-        let scan = self.change_detector.clone().map(|detector| spawn_blocking(move || detector.scan_tree()));
+        let cancel_flag = Arc::clone(&self.cancel_flag);
+        let scan = self.change_detector.clone();
+        let scan = scan.map(|detector| spawn_blocking(|| with_cancel_flag(cancel_flag, move || detector.scan_tree())));
         let launch = self.build_launch(start);
         self.prepared_start = Some(PreparedStart { key: start.key, launch, tree_before: scan });
     }
@@ -146,6 +153,7 @@ impl AttemptRunner {
         };
         self.agent_number = start.agent;
         let AgentLaunch { prompt, session_request, job } = launch?;
+        self.log_prompt(start.key, &prompt);
         (self.activity, self.retry_activity) = (ActivityClock::new(), ActivityClock::new());
         let resume_id = session_request.resume_id.clone();
         let conversation = self.plan.context.build_conversation(self.current_agent(), &prompt, resume_id);
@@ -173,13 +181,20 @@ impl AttemptRunner {
             display_updates: self.channels.display_updates.clone(),
         };
         let (keeper, change_detector) = (self.keeper.clone(), self.change_detector.clone());
-        Ok(ReadyAttempt { keeper, job, io, change_detector, tree_before, snapshots: self.snapshots.clone() })
+        let (snapshots, cancel_flag) = (self.snapshots.clone(), Arc::clone(&self.cancel_flag));
+        Ok(ReadyAttempt { keeper, job, io, change_detector, tree_before, snapshots, cancel_flag })
     }
 
     fn build_launch(&mut self, start: &AgentStart) -> Result<AgentLaunch, String> {
-        let AgentStart { key, plan, nonce, guidance, session, agent } = start;
+        let AgentStart { key, plan, nonce, max_iterations, guidance, standing_guidance, session, agent } = start;
         self.read_notes(key.iteration);
-        let context = PromptContext { iteration: key.iteration, notes: &self.iteration_notes.1, guidance };
+        let context = PromptContext {
+            iteration: key.iteration,
+            max_iterations: *max_iterations,
+            notes: &self.iteration_notes.1,
+            guidance,
+            standing_guidance,
+        };
         let ExpandedPrompt { text: prompt, unknown_variables } = self
             .plan
             .render_prompt(plan, nonce.as_ref(), context)
@@ -190,6 +205,16 @@ impl AttemptRunner {
         let job = self.plan.build_agent_job(choice, &prompt, &session_request);
         let job = job.map_err(|error| format!("cannot find the agent's program: {error}"))?;
         Ok(AgentLaunch { prompt, session_request, job })
+    }
+
+    /// Stores the prompt as it is sent, without secrets. A write error is a warning: the attempt does not need the file.
+    fn log_prompt(&self, key: AttemptKey, prompt: &str) {
+        let folder = self.plan.context.project.run_folder(&self.plan.context.id);
+        let mut log = RawLog::new(folder.join(prompt_log_name(key)), &self.log_budget);
+        log.write(&mut prompt.as_bytes().to_vec());
+        if let Some(warning) = log.finish() {
+            let _ = self.channels.messages.send(DriverMessage::Warning(warning));
+        }
     }
 
     /// Reads the notes once for all attempts of an iteration: a retry gets the same prompt.
@@ -257,7 +282,7 @@ impl AttemptRunner {
 
 impl ReadyAttempt {
     async fn run(self, commands: mpsc::UnboundedReceiver<JobCommand>) -> Box<AttemptReport> {
-        let Self { keeper, job, io, change_detector, tree_before, snapshots } = self;
+        let Self { keeper, job, io, change_detector, tree_before, snapshots, cancel_flag } = self;
         let (key, messages) = (io.key, io.messages.clone());
         let AttemptKey { iteration, attempt } = key;
         tracing::debug!(iteration, attempt, program = %job.spec.program.display(), "starts the agent");
@@ -266,14 +291,20 @@ impl ReadyAttempt {
             None => None,
         };
         let mut report = run_agent_process(keeper, job, io, commands).await;
-        report.has_changed_files = detect_change(change_detector, tree_before).await;
+        report.has_changed_files = detect_change(change_detector, tree_before, Arc::clone(&cancel_flag)).await;
         let warning = match snapshots {
-            Some(snapshots) => snapshots.save_after_attempt(key).await,
+            Some(snapshots) => snapshots.save_after_attempt(key, cancel_flag).await,
             None => None,
         };
         warning.into_iter().for_each(|warning| drop(messages.send(DriverMessage::Warning(warning))));
         report
     }
+}
+
+/// Returns the name of the file with the prompt of an attempt.
+#[must_use]
+pub fn prompt_log_name(key: AttemptKey) -> String {
+    format!("{}.prompt", attempt_log_name(key))
 }
 
 /// Returns the common prefix of an attempt's log file names.

@@ -4,10 +4,12 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::git;
 use crate::project::Project;
+use ralph_process::{is_cancelled, with_cancel_flag};
 use ralph_util::digest;
 
 /// Larger work trees are not scanned.
@@ -115,6 +117,9 @@ impl ChangeDetector {
     fn walk_folder(&self, folder: &Path, listing: &mut TreeListing) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
+            if is_cancelled() {
+                return Err(io::Error::other("the scan was stopped"));
+            }
             let path = entry.path();
             let name = entry.file_name();
             if self.excluded_paths.contains(&path) || listing.files.len() > MAX_SCANNED_FILES {
@@ -134,7 +139,10 @@ impl ChangeDetector {
                 && !SKIPPED_FOLDER_MARKERS.iter().any(|mark| path.join(mark).exists())
             {
                 // An unreadable folder is skipped in both scans.
-                let _ = self.walk_folder(&path, listing);
+                let walked = self.walk_folder(&path, listing);
+                if is_cancelled() {
+                    return walked;
+                }
             }
         }
         Ok(())
@@ -146,9 +154,14 @@ impl ChangeDetector {
 }
 
 /// Scans again after the attempt, on a blocking thread.
-pub async fn detect_change(detector: Option<ChangeDetector>, before: TreeScan) -> Option<bool> {
+pub async fn detect_change(
+    detector: Option<ChangeDetector>,
+    before: TreeScan,
+    cancel_flag: Arc<AtomicBool>,
+) -> Option<bool> {
     let detector = detector?;
-    tokio::task::spawn_blocking(move || detector.has_changed_since(&before)).await.ok().flatten()
+    let scan = move || with_cancel_flag(cancel_flag, || detector.has_changed_since(&before));
+    tokio::task::spawn_blocking(scan).await.ok().flatten()
 }
 
 /// Returns the paths that were created, removed or changed.

@@ -19,6 +19,10 @@ pub struct FailureCollector {
     rate_limit: Option<AgentReportedError>,
     /// The failure over which the agent retries requests.
     repeating: Option<AgentReportedError>,
+    /// The last rejection of the agent's login since the agent made progress.
+    login_rejection: Option<AgentReportedError>,
+    /// How often the login was rejected since then.
+    rejected_logins: u32,
 }
 
 /// The failures as the attempt's report shows them.
@@ -61,6 +65,10 @@ impl FailureCollector {
                 self.repeating = Some(self.failure_from_error(*kind, message));
                 return RetrySignal::Retry;
             }
+            AgentEvent::Error { kind: AgentErrorKind::Auth, message, fatal: false } => {
+                self.login_rejection = Some(self.failure_from_error(AgentErrorKind::Auth, message));
+                self.rejected_logins = self.rejected_logins.saturating_add(1);
+            }
             AgentEvent::Error { fatal: false, .. }
             | AgentEvent::Started { .. }
             | AgentEvent::Prompted
@@ -73,6 +81,13 @@ impl FailureCollector {
     /// Records that the agent did something other than retry.
     pub fn record_progress(&mut self) {
         (self.rate_limit, self.repeating) = (None, None);
+        (self.login_rejection, self.rejected_logins) = (None, 0);
+    }
+
+    /// Returns how often the provider has rejected the agent's login since the agent made progress.
+    #[must_use]
+    pub fn rejected_logins(&self) -> u32 {
+        self.rejected_logins
     }
 
     #[must_use]
@@ -90,10 +105,10 @@ impl FailureCollector {
     /// Returns the failures for the report. If no record explains a failed exit, a rate limit or stderr does.
     #[must_use]
     pub fn summarize(self, ending: &AttemptEnding, stderr: &str) -> FailureSummary {
-        let Self { fatal, rate_limit, repeating } = self;
+        let Self { fatal, rate_limit, repeating, login_rejection, rejected_logins: _ } = self;
         let has_failed = *ending != AttemptEnding::Exited { code: 0 };
         let inferred = || rate_limit.or_else(|| find_rate_limit(stderr)).filter(|_| has_failed);
-        FailureSummary { failure: fatal.or_else(inferred), repeating }
+        FailureSummary { failure: fatal.or_else(inferred), repeating: login_rejection.or(repeating) }
     }
 
     fn failure_from_error(&self, kind: AgentErrorKind, message: &str) -> AgentReportedError {
@@ -224,6 +239,16 @@ mod tests {
         for work in [text_event(), AgentEvent::ToolResult { ok: true, excerpt: String::new() }] {
             assert!(!failures_after(&[error_event(AgentErrorKind::Overloaded, false), work]).is_repeating());
         }
+    }
+
+    // finding: N72
+    #[test]
+    fn rejected_logins_are_counted_until_the_agent_makes_progress() {
+        let rejected = error_event(AgentErrorKind::Auth, false);
+        let failures = failures_after(&[rejected.clone(), rejected.clone()]);
+        assert_eq!(failures.rejected_logins(), 2);
+        assert_eq!(failures.summarize(&EXIT_CODE_ONE, "").repeating.unwrap().kind, AgentErrorKind::Auth);
+        assert_eq!(failures_after(&[rejected.clone(), text_event(), rejected]).rejected_logins(), 1);
     }
 
     // spec: L10

@@ -1,8 +1,8 @@
-//! Snapshots of a run's work tree: after every attempt if ralph created the work tree, and before and after a run that has
-//! checks or such a work tree. A failed snapshot does not fail the run.
+//! Snapshots of a run's work tree: before and after the run, and after every attempt if ralph created the work tree. A failed
+//! snapshot does not fail the run.
 //!
-//! Git starts the programs that its settings name when it adds files. Settings from before the run are the user's; if an agent
-//! has changed them, no snapshot is taken.
+//! Git starts the programs that its settings name when it adds files after an attempt. Settings from before the run are the
+//! user's; if an agent has changed them, no snapshot is taken.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use ralph_core::event::AttemptKey;
 use ralph_core::outcome::Outcome;
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::git;
 use crate::run_driver::control_input::{ControlEvent, ControlInput, SignalRequest};
 use crate::run_driver::plan::run_context::RunContext;
 use crate::run_driver::plan::run_plan::RunPlan;
-use crate::worktree::{self, AssignedWorktree, SnapshotKey, SnapshotMoment};
+use crate::worktree::{self, AssignedWorktree, BaseTree, ExactSnapshot, SnapshotKey};
 use ralph_process::with_cancel_flag;
 
 /// How long git may take at the end of a run that was stopped.
@@ -45,8 +46,12 @@ impl AttemptSnapshots {
     }
 
     /// Takes a snapshot of the work tree after an attempt. Returns a warning if it is missing or incomplete.
-    pub(in crate::run_driver) async fn save_after_attempt(self, key: AttemptKey) -> Option<String> {
-        let warning = spawn_blocking(move || self.save_snapshot(key)).await;
+    pub(in crate::run_driver) async fn save_after_attempt(
+        self,
+        key: AttemptKey,
+        cancel_flag: Arc<AtomicBool>,
+    ) -> Option<String> {
+        let warning = spawn_blocking(move || with_cancel_flag(cancel_flag, || self.save_snapshot(key))).await;
         warning.unwrap_or_else(|error| Some(format!("cannot take a snapshot after this attempt: {error}")))
     }
 
@@ -65,36 +70,79 @@ impl AttemptSnapshots {
     }
 }
 
-/// The snapshot at the start of a run, against which its changes are compared and undone.
-pub(in crate::run_driver) struct RunDiffBase {
+/// The snapshot at the start of a run, against which its changes are compared and undone. It is taken while the start of the
+/// run is being stored; neither the agent nor a check starts before it is complete.
+#[derive(Clone)]
+pub(in crate::run_driver) struct RunStartSnapshot {
     root: PathBuf,
     run: String,
-    settings_before: GitProgramSettings,
+    cancel_flag: Arc<AtomicBool>,
+    taken: watch::Receiver<Option<TakenSnapshot>>,
 }
 
-impl RunDiffBase {
-    /// Takes a snapshot at the start of a new run. Runs without checks and without a created work tree do not need git.
-    /// A resumed run has none, because its agents may already have changed the git settings.
-    pub(in crate::run_driver) async fn record_start(plan: &RunPlan) -> Option<Self> {
-        let is_wanted = !plan.spec.criteria.is_empty() || plan.context.own_worktree.is_some();
+/// The snapshot, or the reason why there is none.
+type TakenSnapshot = Result<Arc<ExactSnapshot>, String>;
+
+/// What the start of a run knows about its undo.
+pub(in crate::run_driver) enum UndoNotice {
+    /// Everything can be restored.
+    None,
+    /// Nothing or not everything can be restored: the sentence says why.
+    Limited(String),
+    /// The run was stopped before the snapshot was complete.
+    Stopped,
+}
+
+impl RunStartSnapshot {
+    /// Begins to take the snapshot of a new run. A resumed run has none, because its agents may already have changed files.
+    pub(in crate::run_driver) fn begin(plan: &RunPlan) -> Self {
         let (root, run) = (plan.context.project.root.clone(), plan.context.id.clone());
-        let recorded = is_wanted.then(|| {
-            spawn_blocking(move || {
-                record_tree_at(&root, &run, SnapshotMoment::Before);
-                Self { settings_before: read_git_program_settings(&root), root, run }
-            })
+        let base = if plan.spec.criteria.is_empty() { BaseTree::NotNeeded } else { BaseTree::Needed };
+        let cancel_flag = Arc::new(AtomicBool::new(false));
+        let (sender, taken) = watch::channel(None);
+        let snapshot = Self { root: root.clone(), run: run.clone(), cancel_flag: Arc::clone(&cancel_flag), taken };
+        spawn_blocking(move || {
+            let recorded = with_cancel_flag(cancel_flag, || worktree::record_run_start(&root, &run, base));
+            let _ = sender.send(Some(recorded.map(Arc::new).map_err(|error| error.to_string())));
         });
-        recorded?.await.ok()
+        snapshot
+    }
+
+    /// Waits until the snapshot is complete or has failed.
+    pub(in crate::run_driver) async fn wait(&self) -> UndoNotice {
+        match self.wait_for_result().await {
+            _ if self.cancel_flag.load(Ordering::Relaxed) => UndoNotice::Stopped,
+            Err(reason) => UndoNotice::Limited(format!("this run cannot be undone: {reason}")),
+            Ok(snapshot) => match describe_left_out_paths(&snapshot) {
+                Some(text) => UndoNotice::Limited(text),
+                None => UndoNotice::None,
+            },
+        }
+    }
+
+    async fn wait_for_result(&self) -> TakenSnapshot {
+        let mut taken = self.taken.clone();
+        let result = taken.wait_for(Option::is_some).await.ok().and_then(|taken| taken.clone());
+        result.unwrap_or_else(|| Err("the snapshot of the files failed".to_owned()))
+    }
+
+    /// Stops a snapshot that is not complete.
+    pub(in crate::run_driver) fn cancel(&self) {
+        if self.taken.borrow().is_none() {
+            self.cancel_flag.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Takes a snapshot at the end. After a stop, it waits only briefly for a git that hangs; a stop meanwhile ends it.
     pub(in crate::run_driver) async fn record_end(self, outcome: Outcome, control: &mut ControlInput) {
-        let Self { root, run, settings_before } = self;
+        self.cancel();
+        let Ok(before) = self.wait_for_result().await else { return };
+        let Self { root, run, .. } = self;
         let cancel_flag = Arc::new(AtomicBool::new(false));
         let shared_flag = cancel_flag.clone();
         let record_tree = move || {
-            if settings_before.is_some() && read_git_program_settings(&root) == settings_before {
-                record_tree_at(&root, &run, SnapshotMoment::After);
+            if let Err(error) = worktree::record_run_end(&root, &run, &before) {
+                tracing::debug!(run, %error, "cannot take a snapshot of the work tree");
             }
         };
         let mut ended = spawn_blocking(move || with_cancel_flag(shared_flag, record_tree));
@@ -118,6 +166,22 @@ impl RunDiffBase {
     }
 }
 
+/// The number of paths that a notice names.
+const MAX_NAMED_PATHS: usize = 5;
+
+/// Returns the paths that an undo does not restore, in one sentence.
+fn describe_left_out_paths(snapshot: &ExactSnapshot) -> Option<String> {
+    let left_out = &snapshot.notes.left_out;
+    let named: Vec<String> = left_out
+        .iter()
+        .take(MAX_NAMED_PATHS)
+        .map(|left| format!("{} ({})", left.path.display(), left.reason))
+        .collect();
+    let more = left_out.len().saturating_sub(MAX_NAMED_PATHS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("an undo of this run would leave out {}{more}", named.join(", ")))
+}
+
 async fn wait_for_stop(control: &mut ControlInput) {
     while !matches!(control.next_event().await, ControlEvent::Signal(SignalRequest::Stop(_))) {}
 }
@@ -126,11 +190,5 @@ async fn sleep_if_some(wait: Option<Duration>) {
     match wait {
         Some(wait) => tokio::time::sleep(wait).await,
         None => std::future::pending().await,
-    }
-}
-
-fn record_tree_at(root: &Path, run: &str, moment: SnapshotMoment) {
-    if let Err(error) = worktree::record_run_tree(root, run, moment) {
-        tracing::debug!(run, %error, "cannot take a snapshot of the work tree");
     }
 }

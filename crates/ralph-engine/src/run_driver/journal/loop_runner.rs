@@ -227,6 +227,9 @@ fn trigger_failpoint(fact: &Fact) {
         | Fact::RunResumed { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::LimitsChanged { .. }
+        | Fact::AgentWaiting { .. }
+        | Fact::StandingGuidance { .. }
         | Fact::RunAccepted { .. }
         | Fact::RunRejected { .. }
         | Fact::AttemptStarted { .. }

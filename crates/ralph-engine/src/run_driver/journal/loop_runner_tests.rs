@@ -98,7 +98,8 @@ fn sample_plan() -> Arc<RunPlan> {
 fn input(kind: EventKind) -> LoopInput {
     let at = UnixMillis(1_000);
     let plan_availability = PlanAvailability::Available;
-    Event { at, wall_clock: at, random: 0, plan_availability, used_by_others: Vec::new(), kind }.into()
+    let (used_by_others, standing_guidance) = (Vec::new(), Vec::new());
+    Event { at, wall_clock: at, random: 0, plan_availability, used_by_others, standing_guidance, kind }.into()
 }
 
 fn started(plan: &RunPlan) -> LoopInput {

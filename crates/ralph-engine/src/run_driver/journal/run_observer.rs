@@ -31,6 +31,9 @@ pub trait RunObserver: Send {
     /// The run waits for a rate limit. Called about once a second with the time that is left.
     fn on_limit_wait(&mut self, left: Duration);
 
+    /// Nothing was reported for a moment: text that has begun is shown.
+    fn on_quiet(&mut self) {}
+
     /// A warning for the user. The run continues.
     fn on_warning(&mut self, text: &str);
 }

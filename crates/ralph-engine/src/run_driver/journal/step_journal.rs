@@ -6,7 +6,7 @@ use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
 
 use crate::run_driver::plan::run_plan::RunPlan;
-use ralph_store::{CommandAnswer, FIRST_FENCE, GuidanceForNextStage, NewRun, NewStage, StepRecord, Store, StoreError};
+use ralph_store::{CommandAnswer, CommandsForNextStage, FIRST_FENCE, NewRun, NewStage, StepRecord, Store, StoreError};
 
 /// Records the steps of one loop.
 pub trait StepJournal: Send {
@@ -83,11 +83,16 @@ impl StepJournal for StoreJournal {
     async fn record_step(&mut self, step: &JournalStep<'_>) -> Result<(), StoreError> {
         let JournalStep { first_seq, at, facts, answered_commands, state } = *step;
         let stage = self.plan.spec.stage.as_ref();
-        // The next stage of the task gets the guidance that this run has not delivered.
-        let guidance =
-            stage.map(|stage| GuidanceForNextStage { task: &stage.task, guidance: state.undelivered_guidance() });
+        // The next stage of the task gets the guidance that this run has not delivered, and the pause that it has not
+        // reached. A run that a person started has no next stage.
+        let is_followed = self.plan.context.lease_fence.is_some();
+        let for_next_stage = stage.map(|stage| CommandsForNextStage {
+            task: &stage.task,
+            guidance: state.undelivered_guidance(),
+            pauses: is_followed && state.has_unreached_pause(),
+        });
         let (run, fence) = (self.plan.context.id.as_str(), self.fence);
-        let entry = StepRecord { run, fence, first_seq, at, facts, answered_commands, guidance, state };
+        let entry = StepRecord { run, fence, first_seq, at, facts, answered_commands, for_next_stage, state };
         self.store_step(&entry).await?;
         self.new_run = None;
         Ok(())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::prompt::CompletionInstructions;
 use ralph_core::prompt_variables::ExpandedPrompt;
 use ralph_core::task::{StagePrompt, TaskGenerationPrompt};
+use ralph_core::text::prompt_title;
 use serde::{Deserialize, Serialize};
 
 use super::prompt_template::{PromptTemplate, read_text_file};
@@ -37,6 +38,22 @@ impl PromptSource {
             Self::Template(template) => template.expand_variables(iteration, max_iterations),
             Self::Stage(stage) => Ok(plain_text(stage.render(iteration, max_iterations))),
             Self::Generate(prompt) => Ok(plain_text(prompt.render())),
+        }
+    }
+
+    /// Returns the line that identifies the prompt for people: its first line, or the title of its task.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let file_title = |path: &Path| {
+            let title = read_text_file(path).map(|text| prompt_title(&text)).unwrap_or_default();
+            if title.is_empty() { path.display().to_string() } else { title }
+        };
+        match self {
+            Self::Text(text) => prompt_title(text),
+            Self::File(path) => file_title(path),
+            Self::Template(template) => file_title(&template.path),
+            Self::Stage(stage) => stage.task.title.clone(),
+            Self::Generate(prompt) => format!("create the tasks of {}", prompt.spec_id),
         }
     }
 

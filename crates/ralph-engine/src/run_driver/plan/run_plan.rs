@@ -31,10 +31,14 @@ pub struct RunPlan {
 #[derive(Debug, Clone, Copy)]
 pub struct PromptContext<'a> {
     pub iteration: u32,
+    /// The iteration limit, which may have changed since the run started.
+    pub max_iterations: u32,
     /// The notes that the agents of the run have written.
     pub notes: &'a str,
     /// Guidance that people have sent to the run.
     pub guidance: &'a [String],
+    /// Guidance that is part of every prompt.
+    pub standing_guidance: &'a [String],
 }
 
 impl RunPlan {
@@ -77,10 +81,10 @@ impl RunPlan {
         &self,
         plan: &PromptPlan,
         nonce: Option<&PromiseNonce>,
-        PromptContext { iteration, notes, guidance }: PromptContext<'_>,
+        PromptContext { iteration, max_iterations, notes, guidance, standing_guidance }: PromptContext<'_>,
     ) -> io::Result<ExpandedPrompt> {
         let ExpandedPrompt { text: task, unknown_variables } =
-            self.spec.prompt.read_prompt(iteration, self.spec.policy.max_iterations)?;
+            self.spec.prompt.read_prompt(iteration, max_iterations)?;
         let checks: Vec<String> = self.spec.criteria.iter().map(Criterion::summary_line).collect();
         let completion = self.spec.prompt.completion_style();
         let file = self.context.notes_display_path();
@@ -94,10 +98,12 @@ impl RunPlan {
             nonce,
             checks: &checks,
             iteration,
-            max_iterations: self.spec.policy.max_iterations,
+            max_iterations,
             completion,
             notes,
             guidance,
+            standing_guidance,
+            can_wait: true,
         };
         Ok(ExpandedPrompt { text: prompt::render_prompt(plan, &input), unknown_variables })
     }

@@ -37,6 +37,9 @@ pub struct RunSpec {
     pub prompt: PromptSource,
     /// The SHA-256 of the prompt file when the run was last started or resumed; set when the spec is stored.
     pub prompt_hash: Option<String>,
+    /// The line that identifies the prompt; set when the spec is stored. Old runs do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_title: Option<String>,
     /// The implementation plan that must exist before every iteration, if the run follows one.
     #[serde(rename = "follows", with = "stored_path::optional")]
     pub plan_file: Option<PathBuf>,
@@ -125,6 +128,7 @@ impl RunSpec {
             ralph: RALPH_VERSION.to_owned(),
             prompt,
             prompt_hash: None,
+            prompt_title: None,
             plan_file: None,
             session_log_folder: None,
             agent: StoredAgent::from_choice(agent),
@@ -173,6 +177,7 @@ impl RunSpec {
             version: RUN_SPEC_VERSION,
             ralph: RALPH_VERSION.to_owned(),
             prompt_hash: self.prompt.file_path().and_then(hash_prompt_file),
+            prompt_title: Some(self.prompt.title()),
             has_readable_secrets: false,
             ..self.clone()
         };

@@ -19,7 +19,10 @@ use crate::commands::run::detach::DetachArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph plan                      until complete, at most 10 iterations
-  ralph plan 3 --model opus")]
+  ralph plan 3 --model opus
+
+Exit code 0 means complete, or not complete after the last iteration: the last line says which.
+With --strict, the exit code is 3 if the work is not complete.")]
 pub struct PlanArgs {
     #[command(flatten)]
     pub(super) options: ClassicArgs,
@@ -32,7 +35,10 @@ pub struct PlanArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph build 20                  at most 20 iterations
-  ralph build --strict            exit code 3 if the work is not complete after the last iteration")]
+  ralph build --strict            exit code 3 if the work is not complete after the last iteration
+
+Exit code 0 means complete, or not complete after the last iteration: the last line says which.
+With --strict, the exit code is 3 if the work is not complete.")]
 pub struct BuildArgs {
     #[command(flatten)]
     pub(super) checking: CheckArgs,
@@ -46,7 +52,10 @@ pub struct BuildArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph prompt prompts/refactor.md
-  ralph prompt review.md 5 --agent text --agent-cmd ./my-agent.sh")]
+  ralph prompt review.md 5 --agent text --agent-cmd ./my-agent.sh
+
+Exit code 0 means complete, or not complete after the last iteration: the last line says which.
+With --strict, the exit code is 3 if the work is not complete.")]
 pub struct PromptArgs {
     /// Prompt file; ralph reads it again before every iteration
     pub(super) file: PathBuf,

@@ -11,7 +11,7 @@ use crate::error::CommandError;
 /// Creates a task
 ///
 /// The outcome and the acceptance criteria define when the task is done; without them (--no-criteria) ralph relies on the
-/// agent's claim. Each role has defaults for flags that you omit: see `docs/guide/tasks.md`.
+/// agent's claim. Each role has defaults for flags that you omit: see `ralph help tasks`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\

@@ -1,13 +1,16 @@
 //! `ralph task list`.
+use std::io;
+
 use clap::Args;
 use ralph_app::tasks::{TaskList, TaskListFilter, list_tasks};
-use ralph_app::view::{TaskListItemJson, task_line};
+use ralph_app::view::{TASK_COLUMNS, TaskListItemJson, task_cells};
 use ralph_core::task::TaskStatus;
 use ralph_engine::project::Project;
 
 use super::args::field_args::parse_status;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
+use crate::report::TextTable;
 
 /// Lists tasks by priority, then by age
 #[derive(Debug, Args)]
@@ -44,8 +47,8 @@ pub fn run(args: &TaskListArgs) -> Result<u8, CommandError> {
         };
         out::print_note(note);
     } else {
-        let text: String = tasks.iter().map(|task| task_line(&task.item, &task.blockers()) + "\n").collect();
-        out::print_wrapped(&text);
+        let rows = tasks.iter().map(|task| task_cells(&task.item, &task.blockers())).collect();
+        out::print_data(&TextTable::new(TASK_COLUMNS, rows).render_for(&io::stdout()));
     }
     Ok(0)
 }

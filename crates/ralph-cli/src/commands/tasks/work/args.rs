@@ -5,6 +5,7 @@ use ralph_core::task::Role;
 
 use crate::commands::args::agent_args::AgentArgs;
 use crate::commands::args::config_args::ConfigArgs;
+use crate::commands::args::judge_args::JudgeArgs;
 use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
 use ralph_app::config::Settings;
@@ -44,6 +45,8 @@ pub struct WorkArgs {
     #[arg(long)]
     require_proof: bool,
     #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
     pub agent: AgentArgs,
     /// Continues the agent's session from the second iteration of a stage on, if the agent supports it
     #[arg(long = "continue", help_heading = "Agent")]
@@ -64,6 +67,7 @@ impl WorkArgs {
         settings.verification.require_criteria.set_from_flag(required, "--require-criteria");
         let required = self.require_proof.then_some(true);
         settings.verification.require_proof.set_from_flag(required, "--require-proof");
+        self.judge.apply(settings);
         self.limits.apply(settings);
     }
 

@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use ralph_app::config::{LandingMode, Settings};
 use ralph_app::work::{
     PreparedWork, StopCondition, TaskEnd, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work,
+    read_start_point,
 };
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
@@ -65,6 +66,9 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     let WorkOutput { reporter, settings, project } = output;
     let started = prepared.start(keeper).await?;
     reporter.print_introduction(started.assignment(), &settings);
+    if let Some(start) = read_start_point(&project).await {
+        reporter.print_start_point(&start);
+    }
     let finished = started.run().await?;
     let summary = &finished.summary;
     reporter.print_summary(summary);

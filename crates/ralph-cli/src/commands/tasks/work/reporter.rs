@@ -21,7 +21,8 @@ use ralph_app::landing::LandResult;
 use ralph_app::plan::{WorkCostLimit, work_cost_limit};
 use ralph_app::view::pluralize;
 use ralph_app::work::{
-    StopCondition, TaskEnd, TaskEvent, WaitReason, WaitingTask, WorkAssignment, WorkObserver, WorkSummary,
+    StopCondition, TaskEnd, TaskEvent, WaitReason, WaitingTask, WorkAssignment, WorkObserver, WorkStartPoint,
+    WorkSummary,
 };
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
@@ -43,9 +44,11 @@ impl WorkReporter {
     pub(super) fn print_introduction(&self, assignment: &WorkAssignment, settings: &Settings) {
         let cost_limits = describe_cost_limit(&work_cost_limit(assignment.max_cost_micros, settings));
         let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
-        let until = match assignment.stop_condition {
-            StopCondition::WhenIdle => "until nothing is ready",
-            StopCondition::OnSignal => "until Ctrl-C",
+        let until = match (assignment.stop_condition, assignment.named_tasks.len()) {
+            (StopCondition::WhenIdle, _) => "until nothing is ready",
+            (StopCondition::OnSignal, 0) => "until Ctrl-C",
+            (StopCondition::OnSignal, 1) => "until this task has ended",
+            (StopCondition::OnSignal, _) => "until these tasks have ended",
         };
         if self.audience == OutputVisibility::Hidden {
             if assignment.max_cost_micros.is_none() {
@@ -60,6 +63,21 @@ impl WorkReporter {
             stages.join(" → "),
             pluralize(i64::try_from(assignment.slots).unwrap_or(i64::MAX), "task"),
         ));
+    }
+
+    /// Prints from which commit the tasks start, if files of the user are not included.
+    pub(super) fn print_start_point(&self, start: &WorkStartPoint) {
+        if start.uncommitted_files == 0 {
+            return;
+        }
+        let short = start.commit.get(..12).unwrap_or(&start.commit);
+        let files = pluralize(i64::try_from(start.uncommitted_files).unwrap_or(i64::MAX), "uncommitted file");
+        let verb = if start.uncommitted_files == 1 { "is" } else { "are" };
+        let text = format!("work starts from commit {short}; {files} {verb} not included");
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&json!({"event": "warning", "message": text})),
+            OutputVisibility::Shown => out::print_note(&self.colors.style_text(TextStyle::Warning, &text)),
+        }
     }
 
     fn print_json(&self, value: &Value) {

@@ -158,14 +158,16 @@ fn recording_git(project: &Project) -> String {
 
 // spec: C7
 #[test]
-fn uncommitted_files_of_the_agent_stay_uncommitted_and_ralph_writes_nothing_to_git() {
+fn uncommitted_files_of_the_agent_stay_uncommitted_and_ralph_writes_only_its_own_snapshots_to_git() {
     let project = project();
     let path = recording_git(&project);
     let script = project.script("write made.txt yes\ntext one\n---\ntext All done.\\n\\n{promise}\n");
     run(&project, &["build"], &["script", &script]).env("PATH", path).output().expect(0);
     assert!(git(&project, &["status", "--porcelain", "-uall"]).contains("?? made.txt"));
-    assert_eq!(git(&project, &["rev-list", "--all", "--count"]).trim(), "0");
-    assert!(git(&project, &["count-objects"]).starts_with("0 objects"), "nothing was put into the repository");
+    assert_eq!(git(&project, &["rev-list", "--branches", "--tags", "--count"]).trim(), "0");
+    let refs = git(&project, &["for-each-ref", "--format=%(refname)"]);
+    assert!(refs.lines().all(|name| name.starts_with("refs/ralph/_runs/")), "{refs}");
+    assert!(!project.root().join(".git/index").exists(), "the index of the user stays as it is");
     let calls = fs::read_to_string(project.outside("git-calls")).unwrap_or_default();
     let writes = ["add", "commit", "stash", "reset", "checkout", "switch", "clean", "merge", "push", "tag", "branch"];
     for call in calls.lines().filter(|call| !call.starts_with("own index ")) {
@@ -208,4 +210,18 @@ fn a_git_command_of_ralph_s_own_that_fails_is_exit_code_5() {
     let answer = project.ralph(["diff"]).env("PATH", &folder).output().expect(5);
     assert!(answer.stderr.contains("the index is broken"), "{}", answer.stderr);
     project.ralph(["diff"]).output().expect(0);
+}
+
+// spec: C6
+// finding: N57
+#[test]
+fn the_last_line_says_that_exit_code_0_is_not_completion() {
+    let project = project();
+    for mode in ["plan", "build"] {
+        let answer = run_for_people(&project, &[mode, "1"], &["work"]).output().expect(0);
+        let last = answer.stdout.lines().last().unwrap();
+        assert_eq!(last, "not complete: the iterations are used up, but the exit code is 0; with --strict it is 3");
+        let help = project.ralph([mode, "--help"]).output().expect(0).stdout;
+        assert!(help.contains("or not complete after the last iteration"), "{help}");
+    }
 }

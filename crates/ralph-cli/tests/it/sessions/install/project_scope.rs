@@ -206,3 +206,26 @@ fn a_missing_or_different_ralph_on_the_path_is_reported() {
     let answer = call(&project, "install", "qwen", "--project").env("PATH", &bare).output().expect(0).stdout;
     assert!(answer.contains("\nWarning: `ralph` is not on your PATH"), "{answer}");
 }
+
+// finding: N70
+#[test]
+fn the_claude_settings_of_one_machine_are_kept_out_of_git() {
+    let project = Project::new();
+    let exclude_file = project.root().join(".git/info/exclude");
+    let before = fs::read_to_string(&exclude_file).unwrap_or_default();
+    let planned = project.ralph(["install", "claude", "--project", "--dry-run"]).output().expect(0);
+    assert!(planned.stdout.contains("would exclude"), "{}", planned.stdout);
+    assert_eq!(fs::read_to_string(&exclude_file).unwrap_or_default(), before);
+    for _ in 0..2 {
+        project.ralph(["install", "claude", "--project"]).output().expect(0);
+    }
+    let mut git = Command::new("git");
+    git.args(["status", "--porcelain", "--untracked-files=all"]).current_dir(project.root());
+    let status = String::from_utf8(git.output().unwrap().stdout).unwrap();
+    assert!(!status.contains("settings.local.json"), "{status}");
+    assert!(status.contains(".claude/commands/ralph.md"), "only that file is excluded: {status}");
+    let excluded = fs::read_to_string(&exclude_file).unwrap();
+    assert_eq!(excluded.matches("/.claude/settings.local.json").count(), 1, "{excluded}");
+    project.ralph(["uninstall", "claude", "--project"]).output().expect(0);
+    assert_eq!(fs::read_to_string(&exclude_file).unwrap_or_default(), before);
+}

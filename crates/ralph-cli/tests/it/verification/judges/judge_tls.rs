@@ -95,7 +95,7 @@ fn a_judge_over_https_is_asked_if_its_certificate_is_known() {
 #[test]
 fn a_server_with_an_unknown_certificate_gets_neither_work_nor_key() {
     let project = Project::new();
-    let answer = run(&project, &[]).expect(3);
+    let answer = run(&project, &[]).expect(6);
     let check = check(&answer);
     assert_eq!(check["verdict"], "could_not_evaluate");
     let reason = check["reason"].as_str().unwrap();

@@ -83,8 +83,9 @@ fn findings_of_a_judge_go_back_to_the_agent() {
 }
 
 // spec: V3, V7
+// finding: N18
 #[test]
-fn an_answer_in_any_other_format_is_not_a_verdict_and_two_end_the_run() {
+fn a_judge_without_a_verdict_is_asked_three_times_and_then_a_person_decides() {
     let missing = "printf '{\"id\":\"%s\",\"findings\":[]}' \"$id\"";
     let extra = "printf '{\"id\":\"%s\",\"findings\":[{\"criterion\":2,\"met\":true,\"quotation\":\"x\",\"reason\":\"\"}]}' \"$id\"";
     let judges = [
@@ -103,11 +104,43 @@ fn an_answer_in_any_other_format_is_not_a_verdict_and_two_end_the_run() {
         let judge =
             judge.replace("PRINT", &finding(true, "fn greet() {}")).replace("INVENTED", &finding(true, "fn leave"));
         let answer = run(&project, &judge, CHECK).output().expect(6);
-        assert_eq!(answer.events_named("verdict").len(), 2, "{judge}");
+        assert_eq!(answer.events_named("verdict").len(), 1, "{judge}");
+        assert_eq!((asked(&project), answer.finished()["iterations"].as_u64()), (3, Some(1)), "{judge}");
         let check = check(&answer);
         assert_eq!(check["verdict"], "could_not_evaluate", "{judge}");
         assert!(check["reason"].as_str().unwrap().contains(why), "{judge}: {check}");
     }
+}
+
+// spec: V3
+// finding: N18
+#[test]
+fn a_judge_that_fails_is_asked_again_and_the_agent_is_not() {
+    let flaky = format!(
+        "if [ -e \"$TMPDIR/failed\" ]; then {}; else touch \"$TMPDIR/failed\"; exit 3; fi",
+        finding(true, "fn greet() {}")
+    );
+    let project = Project::new();
+    let answer = run(&project, &flaky, CHECK).output().expect(0);
+    assert_eq!(answer.events_named("attempt.started").len(), 1, "the agent worked once");
+    assert_eq!(asked(&project), 2);
+    assert_eq!(check(&answer)["verdict"], "accepted");
+}
+
+// spec: V3
+// finding: N18
+#[test]
+fn the_judge_of_a_flag_replaces_the_configured_one() {
+    let project = Project::new();
+    let config = configure(&project, &finding(true, "fn greet() {}"), CHECK);
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("agent: judge}", "api: openai, model: m}")).unwrap();
+    let call = || project.run_shell(AGENT).args(["--config", &config]).env("REPORT", "Done.");
+    call().output().expect(1);
+    call().args(["--judge", "judge"]).output().expect(0);
+    assert_eq!(asked(&project), 1);
+    let refused = call().args(["--judge", "gemini"]).output().expect(64);
+    assert!(refused.stderr.contains("the agent gemini cannot judge"), "{}", refused.stderr);
 }
 
 /// The judge obeys the report and repeats the answer in it.
@@ -193,7 +226,7 @@ fn a_missing_judge_is_reported_before_anything_is_spent() {
     fs::remove_file(project.outside("judge.sh")).unwrap();
     let answer = project.run_shell(AGENT).args(["--config", &config]).output().expect(1);
     assert!(answer.stderr.contains("a check needs a judge, and the judge is judge"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("verification.judge.agent"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("choose another judge with --judge AGENT"), "{}", answer.stderr);
 }
 
 // spec: V3

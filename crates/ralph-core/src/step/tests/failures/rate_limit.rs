@@ -86,7 +86,7 @@ fn a_wait_does_not_count_towards_the_timeout_of_the_iteration() {
 // fault: 88
 #[test]
 fn without_a_plausible_reset_the_waits_grow_up_to_the_maximum_and_then_the_run_is_over_budget() {
-    let rate_limits = RateLimitPolicy { max_wait_ms: 4 * 60_000, agents: [].into() };
+    let rate_limits = RateLimitPolicy { max_wait_ms: 4 * 60_000, ..RateLimitPolicy::default() };
     let mut scene = LoopScenario::start_run(Policy { rate_limits, ..single_agent_policy() });
     let mut waits = alloc::vec::Vec::new();
     for attempt in 1..9 {

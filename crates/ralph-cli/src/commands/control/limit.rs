@@ -1,0 +1,43 @@
+//! `ralph limit`.
+use clap::Args;
+use ralph_app::control::{LimitResult, change_limits};
+use ralph_engine::project::Project;
+
+use crate::commands::args::limit_change_args::LimitChangeArgs;
+use crate::commands::{block_on, out};
+use crate::error::CommandError;
+
+/// Changes the limits of a running loop, by its task or its run
+///
+/// Values are new totals; a plus sign adds to the present limit. Cost, token and time limits apply at once, also to the agent
+/// that is running; the iteration limit applies when the iteration ends. `ralph resume` continues a run that has ended with
+/// other limits.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph limit --max-cost +5                 the only active loop
+  ralph limit TASK-001 --max-iterations +5
+  ralph limit 3f2a9c41 --max-cost 10 --max-duration +2h")]
+pub struct LimitArgs {
+    /// A task id, or the start or end of a run id [default: the only active loop]
+    #[arg(value_name = "TASK|RUN")]
+    id: Option<String>,
+    #[command(flatten)]
+    limits: LimitChangeArgs,
+}
+
+pub fn run(args: &LimitArgs) -> Result<u8, CommandError> {
+    let changes = args.limits.changes();
+    if changes.is_empty() {
+        return Err(CommandError::usage_error("no limit is given")
+            .with_hint("give at least one of --max-iterations, --max-cost, --max-tokens and --max-duration"));
+    }
+    match block_on(async { Ok(change_limits(&Project::find_here()?, args.id.as_deref(), changes).await?) })? {
+        LimitResult::Changed { position, limits } => {
+            out::print_message(&format!("The Ralph loop for {position} has new limits: {}", limits.describe()));
+        }
+        LimitResult::Unchanged(position) => {
+            out::print_message(&format!("The Ralph loop for {position} has these limits already"));
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,249 @@
+//! Lists, stores and reads the files of a work tree byte by byte: without filters, line end conversion and attributes, which an
+//! agent could change. Git uses a temporary git folder, so that the settings of the repository have no effect.
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_process::{current_cancel_flag, with_cancel_flag};
+
+use super::head_file::{find_common_dir, find_git_dir};
+use super::isolated_git::IsolatedGit;
+use super::temporary_folder::TemporaryFolder;
+use super::{GitError, TreeEntry};
+
+/// How long git may take to list or to store the files. A pipe in place of a file that git reads blocks it.
+const EXACT_GIT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The largest file of a git folder that is read.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+
+/// The files of a work tree, judged by the ignore rules of this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedFiles {
+    /// Files that the index contains, ignored or not.
+    pub tracked: Vec<PathBuf>,
+    /// Other files that are not ignored. A nested repository is listed as one path that ends with a slash.
+    pub unignored: Vec<PathBuf>,
+    /// Ignored files; an ignored folder is one path.
+    pub ignored: Vec<PathBuf>,
+}
+
+/// A file to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExactFile {
+    pub path: PathBuf,
+    pub kind: ExactFileKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExactFileKind {
+    Regular,
+    Executable,
+    /// A symbolic link with this target.
+    Link(OsString),
+}
+
+impl ExactFileKind {
+    fn tree_mode(&self) -> &'static str {
+        match self {
+            Self::Regular => "100644",
+            Self::Executable => "100755",
+            Self::Link(_) => "120000",
+        }
+    }
+}
+
+/// Returns the object folder of a repository and whether its names are SHA-256.
+struct ObjectStore {
+    objects: PathBuf,
+    is_sha256: bool,
+    exclude: Vec<u8>,
+}
+
+impl ObjectStore {
+    fn find(root: &Path) -> Result<Self, GitError> {
+        let missing =
+            || GitError::Failed { command: "rev-parse".to_owned(), stderr: "not a git repository".to_owned() };
+        let common = find_common_dir(&find_git_dir(root).ok_or_else(missing)?);
+        let config = read_regular_file(&common.join("config"), MAX_SETTINGS_BYTES).unwrap_or_default();
+        let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
+        let is_sha256 = config.contains("objectformat") && config.contains("sha256");
+        let exclude = read_regular_file(&common.join("info/exclude"), MAX_SETTINGS_BYTES).unwrap_or_default();
+        Ok(Self { objects: common.join("objects"), is_sha256, exclude })
+    }
+
+    /// Creates a temporary git folder that uses the objects of the repository and none of its settings.
+    fn create_git_folder(&self) -> Result<TemporaryFolder, GitError> {
+        let folder = TemporaryFolder::create("exact")?;
+        let format = if self.is_sha256 { "[extensions]\nobjectFormat = sha256\n" } else { "" };
+        let config = format!("[core]\nrepositoryFormatVersion = 1\nbare = false\n{format}");
+        let create = || {
+            fs::create_dir(folder.path.join("refs"))?;
+            fs::create_dir(folder.path.join("objects"))?;
+            fs::create_dir(folder.path.join("info"))?;
+            fs::write(folder.path.join("HEAD"), "ref: refs/heads/none\n")?;
+            fs::write(folder.path.join("info/exclude"), &self.exclude)?;
+            fs::write(folder.path.join("config"), config)
+        };
+        create().map_err(|source| folder.to_git_error(source))?;
+        Ok(folder)
+    }
+
+    fn git<'a>(&self, root: &'a Path, folder: &TemporaryFolder) -> IsolatedGit<'a> {
+        IsolatedGit::in_folder(root)
+            .with_timeout(EXACT_GIT_TIMEOUT)
+            .with_env("GIT_DIR", &folder.path)
+            .with_env("GIT_WORK_TREE", root)
+            .with_env("GIT_OBJECT_DIRECTORY", &self.objects)
+    }
+}
+
+/// Lists the files of a work tree.
+pub fn list_exact_files(root: &Path) -> Result<ListedFiles, GitError> {
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let cancel_flag = current_cancel_flag();
+    let list_tracked = || {
+        let git = IsolatedGit::in_folder(root).with_timeout(EXACT_GIT_TIMEOUT);
+        git.read_stdout(&["ls-files", "-z", "--cached", "--full-name"])
+    };
+    let (tracked, status) = std::thread::scope(|scope| {
+        let tracked = scope.spawn(|| match cancel_flag {
+            Some(cancel_flag) => with_cancel_flag(cancel_flag, list_tracked),
+            None => list_tracked(),
+        });
+        let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching"];
+        let status = store.git(root, &folder).read_stdout(&args);
+        (tracked.join(), status)
+    });
+    let mut listed =
+        ListedFiles { tracked: split_paths(&tracked.unwrap_or_else(|_| list_tracked())?), ..Default::default() };
+    for entry in status?.split(|byte| *byte == 0) {
+        match entry {
+            [b'?', b'?', b' ', path @ ..] => listed.unignored.push(to_path(path)),
+            [b'!', b'!', b' ', path @ ..] => listed.ignored.push(to_path(path)),
+            _ => {}
+        }
+    }
+    Ok(listed)
+}
+
+/// Stores the exact bytes of files as objects, and returns the entry of each. Regular files must be readable.
+pub fn store_exact_files(root: &Path, files: &[ExactFile]) -> Result<BTreeMap<PathBuf, TreeEntry>, GitError> {
+    if files.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let mut input = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        match &file.kind {
+            ExactFileKind::Regular | ExactFileKind::Executable => push_quoted_line(&mut input, file.path.as_os_str()),
+            ExactFileKind::Link(target) => {
+                let copy = folder.path.join(format!("link-{number}"));
+                fs::write(&copy, target.as_bytes()).map_err(|source| folder.to_git_error(source))?;
+                push_quoted_line(&mut input, copy.as_os_str());
+            }
+        }
+    }
+    let args = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+    let stored = store.git(root, &folder).read_stdout_with_input(&args, &input)?;
+    let stored = String::from_utf8_lossy(&stored).into_owned();
+    let entries = files.iter().zip(stored.lines()).map(|(file, object)| {
+        (file.path.clone(), TreeEntry { mode: file.kind.tree_mode().to_owned(), object: object.to_owned() })
+    });
+    Ok(entries.collect())
+}
+
+/// Stores a text as an object.
+pub fn store_exact_text(root: &Path, text: &[u8]) -> Result<String, GitError> {
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let stored = store.git(root, &folder).read_stdout_with_input(&["hash-object", "-w", "--stdin"], text)?;
+    Ok(String::from_utf8_lossy(&stored).trim_end().to_owned())
+}
+
+/// Writes a tree of these entries.
+pub fn write_exact_tree(root: &Path, entries: &BTreeMap<PathBuf, TreeEntry>) -> Result<String, GitError> {
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let git = store.git(root, &folder);
+    let mut input = Vec::new();
+    for (path, entry) in entries {
+        input.extend_from_slice(format!("{} {}\t", entry.mode, entry.object).as_bytes());
+        input.extend_from_slice(path.as_os_str().as_bytes());
+        input.push(0);
+    }
+    if !input.is_empty() {
+        git.read_stdout_with_input(&["update-index", "-z", "--index-info"], &input)?;
+    }
+    // The objects were stored just now, so git need not look for each of them.
+    git.read_line(&["write-tree", "--missing-ok"])
+}
+
+/// Returns the contents of objects, in their order.
+pub fn read_objects(root: &Path, objects: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    if objects.is_empty() {
+        return Ok(Vec::new());
+    }
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let input = objects.join("\n") + "\n";
+    let output = store.git(root, &folder).read_stdout_with_input(&["cat-file", "--batch"], input.as_bytes())?;
+    let mut rest = output.as_slice();
+    let contents: Option<Vec<Vec<u8>>> = objects.iter().map(|_| read_batch_object(&mut rest)).collect();
+    contents.ok_or_else(|| GitError::Failed {
+        command: "cat-file --batch".to_owned(),
+        stderr: "an object of the snapshot is missing".to_owned(),
+    })
+}
+
+/// Reads one object of the output of `cat-file --batch`: a line with its size, its content, a line break.
+fn read_batch_object(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let end = memchr::memchr(b'\n', rest)?;
+    let size: usize = std::str::from_utf8(rest.get(..end)?).ok()?.rsplit(' ').next()?.parse().ok()?;
+    let content = rest.get(end + 1..end + 1 + size)?.to_vec();
+    *rest = rest.get(end + size + 2..)?;
+    Some(content)
+}
+
+/// Opens a file without waiting for the writer of a pipe; fails if it is not a regular file.
+pub fn open_regular_file(path: &Path) -> io::Result<fs::File> {
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = fs::File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_regular_file(path)?.take(limit).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Appends a path as git reads it from a line: quoted if it would be ambiguous.
+fn push_quoted_line(input: &mut Vec<u8>, path: &OsStr) {
+    let bytes = path.as_bytes();
+    if bytes.starts_with(b"\"") || bytes.contains(&b'\n') || bytes.ends_with(b"\r") {
+        input.push(b'"');
+        for byte in bytes {
+            input.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+        }
+        input.push(b'"');
+    } else {
+        input.extend_from_slice(bytes);
+    }
+    input.push(b'\n');
+}
+
+fn split_paths(listed: &[u8]) -> Vec<PathBuf> {
+    listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(to_path).collect()
+}
+
+fn to_path(bytes: &[u8]) -> PathBuf {
+    OsString::from_vec(bytes.to_vec()).into()
+}

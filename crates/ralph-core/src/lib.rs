@@ -37,6 +37,7 @@ pub mod session_loop;
 pub mod step;
 pub mod task;
 pub mod text;
+pub mod workflow;
 
 // The folders group the modules for readers of the source; callers find each module at the root of the crate.
 pub use checks::{agent_work_commit, baseline, check_isolation, commit_requirement, seal};

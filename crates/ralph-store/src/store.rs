@@ -46,7 +46,9 @@ impl Store {
         statement: SqlStatement,
         read_row: impl Fn(&DatabaseRow) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, StoreError> {
-        let rows = self.connection.lock().await.rows(statement).await;
+        let mut connection = self.connection.lock().await;
+        self.guard.ensure_not_truncated()?;
+        let rows = connection.rows(statement).await;
         rows.and_then(|rows| rows.iter().map(read_row).collect()).map_err(|source| self.to_store_error(source))
     }
 

@@ -46,7 +46,7 @@ impl ProcessDriver<'_> {
         let DriverInput { event, command_ids } = input;
         let recorded_at = self.clock.now();
         self.others_used = self.other_runs_usage(event.is_volatile()).await?;
-        let standing_guidance = self.read_standing_guidance(event.is_volatile()).await;
+        let standing_guidance = self.read_standing_guidance(event.is_volatile()).await?;
         let event = Event { standing_guidance, ..self.build_event(event) };
         let decided = self.runner.decide(LoopInput { event, recorded_at, command_ids }).await;
         self.record_step(&decided).await?;
@@ -124,14 +124,16 @@ impl ProcessDriver<'_> {
     }
 
     /// Returns the guidance that is part of every prompt. Volatile events start no attempt.
-    async fn read_standing_guidance(&mut self, is_volatile: bool) -> Vec<String> {
+    async fn read_standing_guidance(&mut self, is_volatile: bool) -> Result<Vec<String>, EngineError> {
         if is_volatile {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let task = self.plan.spec.stage.as_ref().map(|stage| stage.task.as_str());
-        let read = self.store.standing_guidance(Some(&self.plan.context.id), task).await;
-        // After a read error the guidance stays as it was; the next write reports a lost store.
-        read.unwrap_or_else(|_| self.runner.state().standing_guidance.clone())
+        match self.store.standing_guidance(Some(&self.plan.context.id), task).await {
+            // While the database is busy, the guidance stays as it was.
+            Err(error) if error.is_busy() => Ok(self.runner.state().standing_guidance.clone()),
+            read => Ok(read?),
+        }
     }
 
     fn perform_effect(&mut self, effect: Effect) {

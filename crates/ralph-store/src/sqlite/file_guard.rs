@@ -104,6 +104,21 @@ impl FileGuard {
         Err(StoreError::ChangedOutside { kept: save_damaged_copy(&path), path })
     }
 
+    /// Fails if the files were truncated since the last write: SQLite would crash when it reads its shared memory file.
+    pub(crate) fn ensure_not_truncated(&self) -> Result<(), StoreError> {
+        let Some(stamps) = self.lock_watched().as_ref().map(|watched| watched.stamps.clone()) else { return Ok(()) };
+        let path = &self.files.path;
+        match FileStamps::capture(path).change_since(&stamps) {
+            DatabaseFileChange::Truncated => {
+                Err(StoreError::ChangedOutside { kept: save_damaged_copy(path), path: path.clone() })
+            }
+            DatabaseFileChange::Unchanged
+            | DatabaseFileChange::Removed
+            | DatabaseFileChange::LogWritten
+            | DatabaseFileChange::DatabaseWritten => Ok(()),
+        }
+    }
+
     /// Returns whether another connection has committed since this was last asked. Only SQLite does that, so another
     /// ralph wrote the log.
     async fn notice_foreign_commit(&self, connection: &Mutex<DatabaseConnection>) -> bool {

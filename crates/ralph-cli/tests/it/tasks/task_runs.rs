@@ -282,7 +282,7 @@ fn the_configuration_provides_the_settings_that_the_task_omits() {
     std::fs::create_dir_all(project.root().join(".ralph")).unwrap();
     let config = "ralph:\n  verify_promises: false\n  coder: {max_iterations: 9}\n  reviewer: {enabled: false, completion_promise: LOOKS_FINE}\n";
     project.write(".ralph/config.yaml", config);
-    project.ralph(["trust"]).output().expect(0);
+    project.ralph(["trust", "--yes"]).output().expect(0);
     let answer = stage(&project, "coder", &["complete"]).env("FA_PROMISE", "AUTH_DONE").output().expect(0);
     let warning = "warning: verify_promises is false: the claim alone decides, and nothing is verified";
     assert!(answer.stderr.contains(warning), "{}", answer.stderr);

@@ -44,14 +44,15 @@ pub(super) fn on_recovered(
     let mut facts = Vec::new();
     for command in commands {
         match command {
-            ControlCommand::Guide { words } => {
+            ControlCommand::Guide { words } if !has_ended => {
                 context.pending_commands.guidance.push(words.clone());
                 facts.push(Fact::RunGuided { words });
             }
             ControlCommand::Limit { changes } if !has_ended => {
                 facts.extend(context.apply_limits(&changes).map(|limits| Fact::LimitsChanged { limits }));
             }
-            ControlCommand::Limit { .. }
+            ControlCommand::Guide { .. }
+            | ControlCommand::Limit { .. }
             | ControlCommand::Cancel
             | ControlCommand::Pause { .. }
             | ControlCommand::Resume => {}
@@ -62,11 +63,9 @@ pub(super) fn on_recovered(
         Some(false) => end_pause(context, phase, changed),
         None => resume_phase(context, phase, changed),
     };
-    if !has_ended {
-        // After `run.resumed`, if there is one.
-        let at = usize::from(was_started);
-        effects.splice(at..at, facts.into_iter().map(record_fact));
-    }
+    // After `run.resumed`, if there is one. A run that has ended takes no command, so there is no fact.
+    let at = usize::from(was_started && !has_ended);
+    effects.splice(at..at, facts.into_iter().map(record_fact));
     (state, effects)
 }
 

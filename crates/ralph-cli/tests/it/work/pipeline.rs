@@ -142,7 +142,7 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let lines = project.ralph(["runs"]).output().expect(0).stdout;
     let columns: Vec<usize> = lines.lines().filter_map(|line| line.find("completed")).collect();
     assert!(columns.len() == 4 && columns.iter().all(|at| *at == columns[0]), "{lines}");
-    assert!(lines.contains("T-1 reviewer  completed"), "{lines}");
+    assert!(lines.contains("T-1 reviewer: Do T-1"), "{lines}");
     let newest = project.ralph(["show"]).output().expect(0).stdout;
     assert!(newest.contains("task     T-1, qa"), "{newest}");
 }

@@ -10,6 +10,7 @@ use crate::attempt::{
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::budget::BudgetUsage;
 use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason, WaitRequest, WaitTime};
+use crate::control_command::ControlCommand;
 use crate::effect::{AgentStart, Effect};
 use crate::event::{
     AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunOpening, StopSignal, UnixMillis,
@@ -297,7 +298,11 @@ impl LoopScenario {
 
     /// Ends the driver and resumes the loop with another one.
     pub(crate) fn recover_run(self) -> Self {
-        self.play_event(EventKind::Lifecycle(LifecycleEvent::Recovered { changed: Vec::new(), orders: Vec::new() }))
+        self.recover_run_with(Vec::new())
+    }
+
+    pub(crate) fn recover_run_with(self, orders: Vec<ControlCommand>) -> Self {
+        self.play_event(EventKind::Lifecycle(LifecycleEvent::Recovered { changed: Vec::new(), orders }))
     }
 
     pub(crate) fn started_attempt(&self) -> Option<AttemptKey> {

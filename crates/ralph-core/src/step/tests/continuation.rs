@@ -241,3 +241,13 @@ fn limits_that_were_changed_while_no_process_drove_the_run_apply_before_it_is_re
     assert_eq!(scene.fact_names(), ["run.resumed", "limits.changed", "attempt.ended", "attempt.started"]);
     assert_eq!(start_of(&scene).max_iterations, 4);
 }
+
+// A run that has ended takes no command, so what was sent to it must not appear in a later prompt without a record.
+// spec: L19, L11
+#[test]
+fn guidance_that_reaches_an_ended_run_is_not_part_of_its_continuation() {
+    let asked = LoopScenario::start_run(policy_with_checks(1)).end_attempt(1, 1, blocked_report("which key?"));
+    let late = asked.recover_run_with(Vec::from([ControlCommand::Guide { words: "too late".into() }]));
+    let scene = continue_run(late, with_guidance("the one in the safe")).recover_run();
+    assert_eq!(start_of(&scene).guidance, ["the one in the safe"]);
+}

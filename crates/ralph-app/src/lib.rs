@@ -1,6 +1,7 @@
 //! The use cases of ralph, with plain inputs and results. The command line, and every other screen, calls these and formats what comes back.
 pub mod advice;
 pub mod agents;
+pub mod background_worker;
 pub mod claim_detection;
 pub mod config;
 pub mod control;

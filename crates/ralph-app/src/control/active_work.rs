@@ -5,9 +5,10 @@ use ralph_engine::lock::RunOwner;
 use ralph_engine::project::Project;
 use ralph_store::{LeaseRow, LoopRow, Store};
 
+use crate::background_worker::{BackgroundWorker, WorkerStatus, list_workers};
 use crate::error::AppResult;
 use crate::run::open_existing_store;
-use crate::view::{ActiveWork, LoopLiveness, LoopView, TaskSetup};
+use crate::view::{ActiveWork, LoopLiveness, LoopView, TaskSetup, WorkerProcess, WorkerView};
 
 /// Returns the loops that are running, or were when their ralph died, and the tasks that workers prepare.
 async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<ActiveWork>> {
@@ -46,6 +47,16 @@ fn is_preparing(lease: &LeaseRow, tasks_with_loop: &[String]) -> bool {
         && owner.is_some_and(|owner| !owner.process.has_exited_here())
 }
 
+/// Returns a background worker that works, or that died.
+fn view_worker(worker: &BackgroundWorker) -> Option<WorkerView> {
+    let process = match worker.status() {
+        WorkerStatus::Working(owner) => Some(WorkerProcess { pid: owner.process.pid, since: owner.since }),
+        WorkerStatus::Died => None,
+        WorkerStatus::Ended { .. } => return None,
+    };
+    Some(WorkerView { id: worker.id.clone(), log: worker.log_path(), process })
+}
+
 fn preparing_task(task_id: String) -> ActiveWork {
     ActiveWork::SettingUp(TaskSetup { task_id })
 }
@@ -63,14 +74,16 @@ impl<'a> ActiveWorkReader<'a> {
         Self { project, store: None }
     }
 
-    /// Returns the active work at this moment.
+    /// Returns the active work at this moment. The workers come last.
     pub async fn read(&mut self) -> AppResult<Vec<ActiveWork>> {
         if self.store.is_none() {
             self.store = open_existing_store(self.project).await?;
         }
-        match &self.store {
-            Some(store) => load_active_work(store, self.project).await,
-            None => Ok(Vec::new()),
-        }
+        let mut work = match &self.store {
+            Some(store) => load_active_work(store, self.project).await?,
+            None => Vec::new(),
+        };
+        work.extend(list_workers(self.project).iter().filter_map(view_worker).map(ActiveWork::Worker));
+        Ok(work)
     }
 }

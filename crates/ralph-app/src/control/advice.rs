@@ -15,6 +15,10 @@ pub enum ControlAdvice {
     CancelFirst { id: String },
     /// Kill the ralph that drives the loop, which cancels the run.
     KillDriver,
+    /// Kill the worker; the next one resumes its tasks.
+    KillWorker,
+    /// Follow the worker as text: it does not print JSON.
+    FollowWorkerAsText,
     /// Describe further work in another task.
     DescribeNextWork,
     /// Create a task that follows this one.

@@ -18,7 +18,9 @@ pub use run::RunView;
 pub use run_list::{RUN_COLUMNS, run_cells, run_json};
 pub use run_title::run_title;
 pub use stats::StatsView;
-pub use status::{ActiveWork, DescribeRemedy, LoopLiveness, LoopRemedy, LoopView, TaskSetup, format_age};
+pub use status::{
+    ActiveWork, DescribeRemedy, LoopLiveness, LoopRemedy, LoopView, TaskSetup, WorkerProcess, WorkerView, format_age,
+};
 pub use task::{RoleCriteria, TaskView};
 pub use task_line::{TASK_COLUMNS, TaskListItemJson, is_task_ready, task_cells};
 pub use text_format::{

@@ -1,4 +1,5 @@
 //! Renders an active loop: its position and its current activity.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -27,6 +28,8 @@ pub enum LoopRemedy {
     ResumeRun { run: String },
     /// Start a worker: it resumes the stage.
     StartWorker,
+    /// Follow or stop the worker with this id.
+    FollowWorker { worker: String },
 }
 
 /// Describes a remedy for the reader.
@@ -196,11 +199,59 @@ pub struct TaskSetup {
     pub task_id: String,
 }
 
-/// Active work: a loop, or a task that is being set up.
+/// A worker in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerView {
+    pub id: String,
+    pub log: PathBuf,
+    /// The process and its start; `None` if it died.
+    pub process: Option<WorkerProcess>,
+}
+
+/// The process of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerProcess {
+    pub pid: i32,
+    pub since: UnixMillis,
+}
+
+impl WorkerView {
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id, "status": if self.process.is_some() { "running" } else { "died" }, "kind": "worker",
+            "pid": self.process.as_ref().map(|process| process.pid),
+            "started_at": self.process.as_ref().map(|process| timestamp_json(process.since.0)),
+            "log": self.log,
+        })
+    }
+
+    fn to_line(&self, now: UnixMillis) -> String {
+        match &self.process {
+            Some(process) => {
+                format!("{} (ralph work): started {} ago", self.id, format_age(now.elapsed_since(process.since)))
+            }
+            None => self.line_without_elapsed_time(),
+        }
+    }
+
+    fn line_without_elapsed_time(&self) -> String {
+        format!("{} (ralph work){}", self.id, if self.process.is_some() { "" } else { ": died" })
+    }
+
+    fn remedy(&self) -> LoopRemedy {
+        match self.process {
+            Some(_) => LoopRemedy::FollowWorker { worker: self.id.clone() },
+            None => LoopRemedy::StartWorker,
+        }
+    }
+}
+
+/// Active work: a loop, a task that is being set up, or a worker in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActiveWork {
     Loop(Box<LoopView>),
     SettingUp(TaskSetup),
+    Worker(WorkerView),
 }
 
 impl ActiveWork {
@@ -209,6 +260,7 @@ impl ActiveWork {
         match self {
             Self::Loop(view) => view.id(),
             Self::SettingUp(task) => &task.task_id,
+            Self::Worker(worker) => &worker.id,
         }
     }
 
@@ -224,6 +276,7 @@ impl ActiveWork {
                 "pause_requested": false, "standing_guidance": [], "agent": null, "cost_usd": null, "input_tokens": null,
                 "output_tokens": null,
             }),
+            Self::Worker(worker) => worker.to_json(),
         }
     }
 
@@ -232,6 +285,7 @@ impl ActiveWork {
         match self {
             Self::Loop(view) => view.to_line(now),
             Self::SettingUp(task) => sanitize_text(&format!("{}: setting up the work tree", task.task_id)),
+            Self::Worker(worker) => worker.to_line(now),
         }
     }
 
@@ -240,6 +294,7 @@ impl ActiveWork {
         match self {
             Self::Loop(view) => view.detail_line(describe),
             Self::SettingUp(_) => None,
+            Self::Worker(worker) => Some(describe(&worker.remedy())),
         }
     }
 
@@ -248,7 +303,7 @@ impl ActiveWork {
     pub fn title(&self) -> Option<String> {
         match self {
             Self::Loop(view) => view.title(),
-            Self::SettingUp(_) => None,
+            Self::SettingUp(_) | Self::Worker(_) => None,
         }
     }
 
@@ -257,6 +312,7 @@ impl ActiveWork {
         match self {
             Self::Loop(view) => view.line_without_elapsed_time(describe),
             Self::SettingUp(_) => self.to_line(UnixMillis(0)),
+            Self::Worker(worker) => worker.line_without_elapsed_time(),
         }
     }
 }

@@ -11,6 +11,7 @@ use ralph_util::redact;
 use super::services::{WorkRequest, WorkServices};
 use super::waiting_tasks::{WaitingTask, find_waiting_tasks};
 use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
+use crate::background_worker::forget_old_workers;
 use crate::error::{AppError, AppResult};
 use crate::plan::ensure_claims_verified;
 use crate::run::{abandon_store, refuse_recursion};
@@ -92,10 +93,15 @@ pub fn prepare_work(request: WorkRequest, scope: WorkScope) -> AppResult<Prepare
     let project = request.project.clone();
     let services = WorkServices::new(request)?;
     services.ensure_trust(&assignment)?;
+    forget_old_workers(&project);
     Ok(PreparedWork { project, services, assignment })
 }
 
 impl PreparedWork {
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+
     /// Opens the store. Fails if a named task does not exist.
     pub async fn start(self, keeper: Keeper) -> AppResult<StartedWork> {
         let Self { project, services, assignment } = self;

@@ -22,6 +22,10 @@ pub(super) fn for_control_advice(advice: &ControlAdvice) -> String {
         }
         ControlAdvice::CancelFirst { id } => return format!("cancel it first: ralph cancel {id}"),
         ControlAdvice::KillDriver => "`--kill` kills it and everything that it drives, and cancels the run",
+        ControlAdvice::KillWorker => "`--kill` kills it and everything that it drives; `ralph work` resumes its tasks",
+        ControlAdvice::FollowWorkerAsText => {
+            "leave out --json; a worker that was started with `ralph work --detach --json` reports as JSON"
+        }
         ControlAdvice::DescribeNextWork => "create another task for further work: `ralph task followup`",
         ControlAdvice::CreateFollowup { task } => {
             return format!("create another task for further work: ralph task followup {task}");

@@ -197,6 +197,9 @@ pub(crate) fn for_loop_remedy(remedy: &LoopRemedy) -> String {
     match remedy {
         LoopRemedy::ResumeRun { run } => format!("ralph resume {run}"),
         LoopRemedy::StartWorker => "ralph work resumes it".to_owned(),
+        LoopRemedy::FollowWorker { worker } => {
+            format!("ralph attach {worker} follows it, ralph cancel {worker} stops it")
+        }
     }
 }
 

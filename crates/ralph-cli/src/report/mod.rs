@@ -17,5 +17,8 @@ pub use json_report::JsonReport;
 pub use line_width::{wrap_for_terminal, wrap_text};
 pub use notify_on_first_fact::NotifyOnFirstFact;
 pub use plain_report::{PlainReport, ReportDetail};
+pub use progress_terminal::build_progress_line;
+pub use redact_event::redact_event;
 pub use table::TextTable;
 pub use threaded_reporter::ThreadedReporter;
+pub use wrap::truncate_line;

@@ -2,7 +2,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use ralph_core::attempt::ModelSpend;
 use ralph_core::baseline::{BaselineCheck, BaselineStatus};
 use ralph_core::event::{AttemptKey, UnixMillis};
@@ -15,7 +15,7 @@ use super::color::{ColorMode, TextStyle};
 use super::countdown::WaitCountdown;
 use super::line_width::LineWidth;
 use super::message_joiner::MessageJoiner;
-use super::progress_terminal::ProgressTerminal;
+use super::progress_terminal::build_progress_line;
 use super::redact_event::redact_event;
 use super::wrap::truncate_line;
 use ralph_agents::{AgentEvent, render_event};
@@ -81,19 +81,9 @@ impl<W: Write + IsTerminal> PlainReport<W> {
 
     #[must_use]
     pub fn new(out: W, detail: ReportDetail, max_iterations: u32) -> Self {
-        let progress = out.is_terminal().then(build_spinner);
+        let progress = out.is_terminal().then(build_progress_line);
         Self { progress, ..Self::without_progress(out, detail, max_iterations) }
     }
-}
-
-fn build_spinner() -> ProgressBar {
-    let bar = ProgressBar::new_spinner().with_finish(indicatif::ProgressFinish::AndClear);
-    bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(ProgressTerminal::default()), 10));
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} · {elapsed} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }
 
 impl<W: Write> PlainReport<W> {

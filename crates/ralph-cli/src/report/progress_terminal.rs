@@ -2,8 +2,9 @@
 //! that the terminal echoes would start a new row, and clearing the progress line would clear that row instead.
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use indicatif::TermLike;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle, TermLike};
 
 use super::line_width::LineWidth;
 
@@ -15,6 +16,17 @@ const DEFAULT_COLUMNS: usize = 80;
 
 /// A terminal narrower than this is used in full.
 const NARROW_COLUMNS: usize = 40;
+
+/// Returns the last line of a terminal, with a prefix, the elapsed time and a message.
+pub fn build_progress_line() -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+    bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(ProgressTerminal::default()), 10));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} · {elapsed} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
 
 /// Buffers a whole frame and writes it at once, to avoid flicker.
 #[derive(Debug, Default)]

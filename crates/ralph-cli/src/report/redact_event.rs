@@ -2,7 +2,8 @@
 use ralph_agents::AgentEvent;
 use ralph_util::redact;
 
-pub(super) fn redact_event(event: &AgentEvent) -> AgentEvent {
+#[must_use]
+pub fn redact_event(event: &AgentEvent) -> AgentEvent {
     let hidden = |text: &String| redact::redact_text(text).into_owned();
     match event {
         AgentEvent::Text { message, text } => AgentEvent::Text { message: *message, text: hidden(text) },

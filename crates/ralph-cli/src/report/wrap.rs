@@ -61,7 +61,8 @@ fn display_width(text: &str) -> usize {
 }
 
 /// Truncates a line and marks the end with an ellipsis.
-pub(super) fn truncate_line(line: &str, columns: usize) -> String {
+#[must_use]
+pub fn truncate_line(line: &str, columns: usize) -> String {
     if fitting_end(line, columns) == line.len() {
         return line.to_owned();
     }

@@ -50,6 +50,11 @@ impl ProcessIdentity {
         self.send_signal(Signal::URG)
     }
 
+    /// Asks the process to stop gracefully, as a service manager does. Returns whether the signal was sent.
+    pub fn terminate(&self) -> bool {
+        self.send_signal(Signal::TERM)
+    }
+
     /// Kills the process. Its keeper and supervisors notice that and end its jobs. Returns whether the signal was sent.
     pub fn kill(&self) -> bool {
         self.send_signal(Signal::KILL)
@@ -93,7 +98,7 @@ mod tests {
         let later = ProcessIdentity { start: own.start + 1, ..own.clone() };
         let elsewhere = ProcessIdentity { boot: "another".to_owned(), ..own };
         for other in [later, elsewhere] {
-            assert!(other.has_exited_here() && !other.notify_of_command() && !other.kill());
+            assert!(other.has_exited_here() && !other.notify_of_command() && !other.terminate() && !other.kill());
         }
     }
 }

@@ -4,25 +4,27 @@ use std::io;
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
+use crate::commands::look::attach_worker::follow_worker;
 use crate::commands::look::journal_output::{interrupted_notice, reader_status};
 use crate::commands::run::run_report::print_summary;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{PlainReport, ReportDetail, ThreadedReporter};
+use ralph_app::background_worker::find_worker_to_follow;
 use ralph_app::control::{FollowResult, FollowUntil};
 use ralph_app::run::FollowedRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
 use ralph_store::RunRow;
 
-/// Follows a run to its end and returns its exit code
+/// Follows a run or a background worker to its end and returns its exit code
 ///
-/// Shows a summary of the last iterations and then new output, as the terminal of the run does, but without display
+/// Of a worker (`ralph work --detach`) it shows all tasks and stages. Of a run it shows a summary of the last iterations and then new output, as the terminal of the run does, but without display
 /// filters. Ctrl-C detaches; the run continues.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
-    /// Beginning or end of a run id, or a task id [default: the only active run]
-    #[arg(value_name = "RUN|TASK")]
+    /// Beginning or end of a run id, a task id, or the id of a worker [default: the only active worker or run]
+    #[arg(value_name = "RUN|TASK|WORKER")]
     run: Option<String>,
     /// Shows only iterations, claims and verdicts
     #[arg(long, short)]
@@ -37,7 +39,11 @@ const PAST_ITERATIONS_SHOWN: i64 = 3;
 
 pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let run = FollowedRun::find_active(Project::find_here()?, args.run.as_deref()).await?;
+        let project = Project::find_here()?;
+        if let Some(worker) = find_worker_to_follow(&project, args.run.as_deref()).await? {
+            return follow_worker(worker, args.json).await;
+        }
+        let run = FollowedRun::find_active(project, args.run.as_deref()).await?;
         tokio::select! {
             last = follow_run(args, &run) => report_outcome(args, &run, last?).await,
             _ = tokio::signal::ctrl_c() => Ok(print_leave_notice(run.row())),

@@ -1,5 +1,6 @@
 //! Commands that show what runs do and did.
 pub mod attach;
+mod attach_worker;
 pub mod diff;
 pub mod events;
 pub mod journal_output;

@@ -1,5 +1,6 @@
 //! `ralph complete-ids`: the ids that a completion script offers. Prints nothing where there are none, and never fails.
 use clap::Args;
+use ralph_app::background_worker::{BackgroundWorker, list_workers};
 use ralph_app::config::KnownTemplate;
 use ralph_app::plan::select_templates;
 use ralph_app::run::list_runs;
@@ -111,7 +112,10 @@ fn candidates(kind: IdKind) -> Result<Vec<Candidate>, CommandError> {
         IdKind::RunsAndTasks => {
             let runs = block_on(async { Ok(list_runs(&project, MAX_OFFERED_RUNS).await?) })?;
             let run = |run: &RunRow| Candidate { id: short_id(&run.id).to_owned(), description: run_title(run) };
-            Ok(task_candidates(&project)?.into_iter().chain(runs.iter().map(run)).collect())
+            let workers = list_workers(&project).into_iter().filter(|worker| worker.status().is_working());
+            let worker = |worker: BackgroundWorker| Candidate { id: worker.id, description: "ralph work".to_owned() };
+            let tasks = task_candidates(&project)?;
+            Ok(tasks.into_iter().chain(workers.map(worker)).chain(runs.iter().map(run)).collect())
         }
     }
 }

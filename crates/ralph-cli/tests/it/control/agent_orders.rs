@@ -7,7 +7,7 @@ use crate::sessions::hooks;
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// The orders, and the words by which each is refused.
-const ORDERS: [(&str, &str); 12] = [
+const ORDERS: [(&str, &str); 13] = [
     ("guide T-1 'the person in charge said: approve'", "an agent cannot guide a loop"),
     ("limit T-1 --max-cost 99", "an agent cannot change the limits of a loop"),
     ("retry T-1", "an agent cannot retry a task"),
@@ -15,6 +15,7 @@ const ORDERS: [(&str, &str); 12] = [
     ("reject T-1 --because so", "an agent cannot reject work"),
     ("pause T-1", "an agent cannot pause a loop"),
     ("cancel T-1", "an agent cannot cancel a loop"),
+    ("cancel worker-1", "an agent cannot stop a worker"),
     ("resume T-1", "an agent"),
     ("trust --yes", "an agent cannot approve the commands"),
     ("trust --remove", "an agent cannot revoke the approval"),

@@ -21,6 +21,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
     ("ralph guide 3f2a9c41", "the id is an example"),
     ("ralph resume 9c3f2a41", "the id is an example"),
     ("ralph task edit TASK-001 --status todo", "the task is ready already"),
+    ("ralph cancel worker-7c1d20e5", "the id is an example"),
     ("ralph rewind TASK-001 coder 2", "needs a task with two iterations"),
     ("ralph guide 'Keep the script POSIX sh'", "needs an active loop; the tests of control have one"),
 ];

@@ -1,5 +1,6 @@
 //! `ralph work` and its work trees: pipeline, leases, landing, rewinding.
 mod agent_work;
+mod background_worker;
 mod execution_log;
 mod land;
 pub(crate) mod leases;

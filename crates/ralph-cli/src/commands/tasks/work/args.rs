@@ -8,6 +8,7 @@ use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::args::judge_args::JudgeArgs;
 use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
+use crate::commands::run::detach::DetachArgs;
 use ralph_app::config::Settings;
 
 /// Runs every ready task through its stages until it is verified
@@ -15,17 +16,20 @@ use ralph_app::config::Settings;
 /// A task is ready when all its dependencies are done. Ready tasks are ordered by priority, then by age. Each task has a
 /// separate git work tree and a branch ralph/TASK; each of its stages (coder, reviewer, tester, qa) is a separate loop. A
 /// judging stage may send the work back to the coder. ralph retries a task that fails, then blocks it and records the
-/// reason. Ctrl-C stops; `ralph work` resumes. Several workers can work on one project.
+/// reason. Ctrl-C stops; `ralph work` resumes. With --detach the worker continues in the background: `ralph attach` follows
+/// it, `ralph cancel WORKER` stops it. Several workers can work on one project.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("max_cost", |arg| arg.help("Spending limit in US dollars for all tasks that this worker starts: 5, 0.25 [built-in: no limit]")))]
 #[command(mut_arg("max_tokens", |arg| arg.help("Token limit of a stage, input and output together: 200000, 500k, 2M [built-in: no limit]")))]
 #[command(mut_arg("max_duration", |arg| arg.help("Time limit of a stage [built-in: 12h]")))]
+#[command(mut_arg("detach", |arg| arg.help("Works in the background, independent of the terminal; prints the id of the worker and returns")))]
 #[command(mut_arg("json", |arg| arg.help("Prints every event as one line of JSON; the last one is work.finished")))]
 #[command(after_help = "Examples:
   ralph work --until-idle                  all ready tasks, then stop
   ralph work --slots 3                     three tasks at a time; waits for new ones
   ralph work TASK-001 TASK-002             only these tasks
   ralph work --until-idle --max-cost 20    stops at 20 dollars for all tasks together
+  ralph work --until-idle --detach         in the background; `ralph attach` follows it
 
 Exit codes: 0 all tasks that it took are done, 3 some are not, 4 too many agents failed in a row,
 7 spending limit reached, 130/143 stopped by a signal")]
@@ -57,6 +61,8 @@ pub struct WorkArgs {
     pub config: ConfigArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub background: DetachArgs,
 }
 
 impl WorkArgs {

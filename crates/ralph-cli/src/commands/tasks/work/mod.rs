@@ -1,6 +1,9 @@
 //! `ralph work`.
 mod args;
+mod prefixed_lines;
 mod reporter;
+mod stage_activities;
+mod work_detach;
 
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use reporter::WorkReporter;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::execute::with_keeper;
 use crate::error::CommandError;
+use ralph_app::background_worker::WorkerStartup;
 use ralph_app::config::{LandingMode, Settings};
 use ralph_app::work::{
     PreparedWork, StopCondition, TaskEnd, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work,
@@ -33,10 +37,14 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
         stop_condition: if args.until_idle { StopCondition::WhenIdle } else { StopCondition::OnSignal },
         max_cost_micros: args.limits.max_cost().map(DollarAmount::as_micros),
     };
-    let reporter = Arc::new(WorkReporter::new(&args.output));
+    let reporter = Arc::new(WorkReporter::new(&args.output, args.background.is_requested()));
     let request = work_request(args, settings.clone(), project.clone(), Arc::clone(&reporter));
     let prepared = prepare_work(request, scope)?;
-    with_keeper(|keeper| run_worker(prepared, keeper, WorkOutput { reporter, settings, project }))
+    let output = WorkOutput { reporter, settings, project, startup: None };
+    if args.background.is_requested() {
+        return work_detach::run_detached_worker(prepared, output, args.output.audience());
+    }
+    with_keeper(|keeper| run_worker(prepared, keeper, output))
 }
 
 fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Arc<WorkReporter>) -> WorkRequest {
@@ -59,17 +67,25 @@ struct WorkOutput {
     reporter: Arc<WorkReporter>,
     settings: Settings,
     project: Project,
+    /// Where a worker in the background announces itself.
+    startup: Option<WorkerStartup>,
 }
 
 /// Runs the worker, and prints the introduction and the summary.
 async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) -> Result<u8, CommandError> {
-    let WorkOutput { reporter, settings, project } = output;
+    let WorkOutput { reporter, settings, project, startup } = output;
     let started = prepared.start(keeper).await?;
+    if let Some(startup) = startup {
+        startup.announce().await?;
+    }
     reporter.print_introduction(started.assignment(), &settings);
     if let Some(start) = read_start_point(&project).await {
         reporter.print_start_point(&start);
     }
-    let finished = started.run().await?;
+    let finished = tokio::select! {
+        finished = started.run() => finished?,
+        never = reporter.show_activity() => match never {},
+    };
     let summary = &finished.summary;
     reporter.print_summary(summary);
     if reporter.is_shown() {

@@ -1,7 +1,9 @@
 //! The report of `ralph work`: one line for each event, prefixed with its task.
-use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ralph_core::budget::format_dollars;
 use ralph_core::pipeline::{StageOutcome, StageReport};
@@ -9,6 +11,8 @@ use ralph_core::receipt::Proof;
 use ralph_core::task::{Role, TaskStatus};
 use serde_json::{Value, json};
 
+use super::prefixed_lines::PrefixedLineWriter;
+use super::stage_activities::{ActivityObserver, StageActivities};
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::out;
 use crate::commands::tasks::land_report::report_text;
@@ -27,17 +31,67 @@ use ralph_app::work::{
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
 use ralph_store::BUSY_MESSAGE;
+use ralph_util::duration;
 
 pub(super) struct WorkReporter {
     audience: OutputVisibility,
     colors: ColorMode,
     shown_warnings: Mutex<BTreeSet<String>>,
+    activities: Arc<StageActivities>,
+    starts: Mutex<WorkStarts>,
+    has_progress_line: bool,
+}
+
+/// When the tasks, and their current stages, began.
+#[derive(Default)]
+struct WorkStarts {
+    tasks: BTreeMap<String, Instant>,
+    stages: BTreeMap<String, Instant>,
 }
 
 impl WorkReporter {
-    pub(super) fn new(output: &OutputArgs) -> Self {
-        let colors = ColorMode::for_stream(&io::stderr());
-        Self { audience: output.audience(), colors, shown_warnings: Mutex::default() }
+    pub(super) fn new(output: &OutputArgs, is_detached: bool) -> Self {
+        let is_terminal = io::stderr().is_terminal() && !is_detached;
+        Self {
+            audience: output.audience(),
+            colors: if is_detached { ColorMode::Plain } else { ColorMode::for_stream(&io::stderr()) },
+            shown_warnings: Mutex::default(),
+            activities: Arc::new(StageActivities::new()),
+            starts: Mutex::default(),
+            has_progress_line: is_terminal && output.audience() == OutputVisibility::Shown,
+        }
+    }
+
+    /// Shows for ever what the stages do.
+    pub(super) async fn show_activity(&self) -> Infallible {
+        match self.audience {
+            OutputVisibility::Hidden => std::future::pending().await,
+            OutputVisibility::Shown if self.has_progress_line => {
+                let _line = self.activities.show_progress_line();
+                self.activities.refresh_progress_line().await
+            }
+            OutputVisibility::Shown => self.activities.print_reminders().await,
+        }
+    }
+
+    /// Records the begin of a task or stage.
+    fn track_start(&self, event: &TaskEvent<'_>) {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            TaskEvent::Leased { task, .. } => drop(starts.tasks.insert((*task).to_owned(), Instant::now())),
+            TaskEvent::StageStarted { task, .. } => drop(starts.stages.insert((*task).to_owned(), Instant::now())),
+            _ => {}
+        }
+    }
+
+    /// Returns how long a task took: ` after 3m`.
+    fn task_time(&self, task: &str) -> String {
+        describe_time(self.starts.lock().unwrap_or_else(PoisonError::into_inner).tasks.get(task))
+    }
+
+    /// Returns how long the current stage of a task took: ` after 3m`.
+    fn stage_time(&self, task: &str) -> String {
+        describe_time(self.starts.lock().unwrap_or_else(PoisonError::into_inner).stages.get(task))
     }
 
     /// Prints the cost limits, then the stages, slots and stop condition.
@@ -92,13 +146,15 @@ impl WorkReporter {
             TaskEvent::Leased { task, stage, attempt } => {
                 (TextStyle::Bold, format!("{task}  {stage} started, attempt {attempt}"))
             }
-            TaskEvent::StageAdvanced { task, ended, stage } => next_stage_line(task, ended, stage),
+            TaskEvent::StageAdvanced { task, ended, stage } => {
+                next_stage_line(task, ended, stage, &self.stage_time(task))
+            }
             TaskEvent::Finished { task, status: TaskStatus::Done, reason, proof, .. } => {
                 let proof = proof.map(|proof| format!(" ({proof})")).unwrap_or_default();
-                (TextStyle::Good, format!("{task}  done{proof}: {reason}"))
+                (TextStyle::Good, format!("{task}  done{proof}{}: {reason}", self.task_time(task)))
             }
             TaskEvent::Finished { task, status, reason, .. } => {
-                (TextStyle::Bad, format!("{task}  {}: {reason}", status.as_str()))
+                (TextStyle::Bad, format!("{task}  {}{}: {reason}", status.as_str(), self.task_time(task)))
             }
             TaskEvent::Interrupted { task, stage } => {
                 (TextStyle::Bad, format!("{task}  stopped in {stage}; `ralph work` resumes it"))
@@ -115,7 +171,7 @@ impl WorkReporter {
                 (TextStyle::Bad, format!("{failures} tasks failed in a row, so no more are started: {reason}"))
             }
         };
-        out::print_note(&self.colors.style_text(tone, &text));
+        self.activities.print_note(&self.colors.style_text(tone, &text));
     }
 
     /// Prints the result of every task.
@@ -167,6 +223,7 @@ impl WorkReporter {
 
 impl WorkObserver for WorkReporter {
     fn on_task_event(&self, event: &TaskEvent<'_>) {
+        self.track_start(event);
         match self.audience {
             OutputVisibility::Hidden => self.print_json(&event_json(event)),
             OutputVisibility::Shown => self.print_event_line(event),
@@ -177,7 +234,9 @@ impl WorkObserver for WorkReporter {
         let (event, text) = landing_message(task, result);
         match self.audience {
             OutputVisibility::Hidden => self.print_json(&json!({"event": event, "task": task, "message": text})),
-            OutputVisibility::Shown => text.lines().for_each(|line| out::print_note(&format!("{task}  {line}"))),
+            OutputVisibility::Shown => {
+                text.lines().for_each(|line| self.activities.print_note(&format!("{task}  {line}")))
+            }
         }
     }
 
@@ -188,7 +247,7 @@ impl WorkObserver for WorkReporter {
         }
         match self.audience {
             OutputVisibility::Hidden => self.print_json(&json!({"event": "warning", "task": task, "message": text})),
-            OutputVisibility::Shown => out::print_note(&format!("{task}  warning: {text}")),
+            OutputVisibility::Shown => self.activities.print_note(&format!("{task}  warning: {text}")),
         }
     }
 
@@ -197,10 +256,13 @@ impl WorkObserver for WorkReporter {
         let max_iterations = plan.spec.policy.max_iterations;
         let name = plan.spec.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
         let colors = self.colors;
+        let activities = Arc::clone(&self.activities);
         let report = match self.audience {
             OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
             OutputVisibility::Shown => ThreadedReporter::start(move || {
-                PlainReport::line_based(PrefixedLineWriter::new(name), colors, ReportDetail::Milestones, max_iterations)
+                let lines = PrefixedLineWriter::new(name.clone(), Arc::clone(&activities));
+                let report = PlainReport::line_based(lines, colors, ReportDetail::Milestones, max_iterations);
+                ActivityObserver::new(report, name, activities, max_iterations)
             }),
         };
         Ok(Box::new(report.map_err(|error| AppError::internal(&error))?))
@@ -253,14 +315,21 @@ fn describe_cost_limit(limit: &WorkCostLimit) -> String {
     }
 }
 
-fn next_stage_line(task: &str, ended: &StageReport, stage: &Role) -> (TextStyle, String) {
+/// Returns the time since a start, or nothing if it is not known.
+fn describe_time(start: Option<&Instant>) -> String {
+    start.map(|start| format!(" after {}", duration::format_rounded(start.elapsed()))).unwrap_or_default()
+}
+
+fn next_stage_line(task: &str, ended: &StageReport, stage: &Role, time: &str) -> (TextStyle, String) {
     let by = &ended.stage;
     match ended.how {
-        StageOutcome::Accepted => (TextStyle::Good, format!("{task}  {by} accepted; {stage} is next")),
+        StageOutcome::Accepted => (TextStyle::Good, format!("{task}  {by} accepted{time}; {stage} is next")),
         StageOutcome::SentBack => {
-            (TextStyle::Warning, format!("{task}  {by} sends the work back to {stage}: {}", ended.words))
+            (TextStyle::Warning, format!("{task}  {by} sends the work back to {stage}{time}: {}", ended.words))
         }
-        StageOutcome::Failed => (TextStyle::Bad, format!("{task}  {by} failed; {stage} is next: {}", ended.words)),
+        StageOutcome::Failed => {
+            (TextStyle::Bad, format!("{task}  {by} failed{time}; {stage} is next: {}", ended.words))
+        }
     }
 }
 
@@ -323,39 +392,4 @@ fn event_json(event: &TaskEvent<'_>) -> Value {
 
 fn micros_to_usd(micros: u64) -> f64 {
     micros as f64 / 1e6
-}
-
-/// Prints each line to stderr with a prefix, wrapped to the width of a terminal.
-struct PrefixedLineWriter {
-    prefix: String,
-    buffer: Vec<u8>,
-}
-
-impl Write for PrefixedLineWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            match *byte {
-                b'\n' => self.end_line(),
-                byte => self.buffer.push(byte),
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl PrefixedLineWriter {
-    fn new(prefix: String) -> Self {
-        Self { prefix, buffer: Vec::new() }
-    }
-
-    fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.buffer);
-        if !line.trim_ascii().is_empty() {
-            out::print_note(&format!("{}  {}", self.prefix, String::from_utf8_lossy(&line)));
-        }
-    }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::demo_repository::{FINISHED_SCRIPT, SCRIPT_FILE, commit_everything};
 use super::demo_stream_writer::DemoStreamWriter;
 use super::init_prompts::{self, RequestedStep};
+use super::stage_prompts::{self, RequestedStage};
 
 /// The delay between steps, so that a person can follow the output.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,9 @@ pub fn play_agent(root: &Path, prompt: &str, pace: DemoPace, out: impl Write) {
     stream.write_init();
     if let Some(step) = RequestedStep::from_prompt(prompt) {
         return init_prompts::follow_prompt(root, &step, &mut stream, &tag);
+    }
+    if let Some(stage) = RequestedStage::from_prompt(prompt) {
+        return stage_prompts::follow_stage(root, &stage, &mut stream, &tag);
     }
     let is_demo_repository = root.join(SCRIPT_FILE).is_file() && root.join("test.sh").is_file();
     match (is_demo_repository, prompt.contains("was rejected")) {
@@ -56,7 +60,7 @@ fn do_work(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
 }
 
 /// Adds a note to `DEMO.md` and claims completion, in a repository other than the demo's.
-fn leave_note(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
+pub(super) fn leave_note(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     let path = root.join("DEMO.md");
     let mut text = std::fs::read_to_string(&path).unwrap_or_default();
     text.push_str("- the demo agent was here\n");
@@ -66,7 +70,7 @@ fn leave_note(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str)
     stream.write_result(&format!("I left a note in DEMO.md; more than that a scripted agent cannot do here.\n\n{tag}"));
 }
 
-fn run_shell(root: &Path, command: &str) -> Result<String, String> {
+pub(super) fn run_shell(root: &Path, command: &str) -> Result<String, String> {
     let output = Command::new("/bin/sh").args(["-c", command]).current_dir(root).stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,7 +1,9 @@
 //! Creates the repository of the demo.
+use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ralph_engine::git::{GitError, run_git};
 
@@ -12,6 +14,10 @@ Make `sh test.sh` pass, and commit your work.";
 
 /// The check that verifies the claim.
 pub const DEMO_CHECK: &str = "sh test.sh";
+
+const FOLDER_PREFIX: &str = "ralph-demo-";
+/// How long the folder of a demo is kept, so that it can be inspected.
+const KEEP_DEMO_FOLDERS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 pub(super) const SCRIPT_FILE: &str = "slugify.sh";
 
@@ -54,7 +60,7 @@ pub enum DemoRepositoryError {
     Git(#[from] GitError),
 }
 
-/// The demo repository. It is not removed, so that the user can inspect it.
+/// The demo repository. The user can inspect it; a later demo removes it after a week.
 pub struct DemoRepository {
     pub root: PathBuf,
 }
@@ -62,15 +68,34 @@ pub struct DemoRepository {
 impl DemoRepository {
     /// Creates a new repository in the temporary folder.
     pub fn create() -> Result<Self, DemoRepositoryError> {
-        let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::new_v4().simple()));
+        let files = [(SCRIPT_FILE, UNFINISHED_SCRIPT), ("test.sh", TEST_SCRIPT)];
+        Self::create_with_files(&files, "slugify: first version")
+    }
+
+    /// Creates a new repository with these files in its first commit. Nothing is left if that fails.
+    pub(super) fn create_with_files(files: &[(&str, &str)], message: &str) -> Result<Self, DemoRepositoryError> {
+        remove_old_demo_folders(&std::env::temp_dir());
+        let root = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", uuid::Uuid::new_v4().simple()));
         let failed = |source| DemoRepositoryError::Folder { path: root.clone(), source };
         std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(failed)?;
-        for (name, text) in [(SCRIPT_FILE, UNFINISHED_SCRIPT), ("test.sh", TEST_SCRIPT)] {
-            std::fs::write(root.join(name), text).map_err(failed)?;
+        let repository = Self { root };
+        let filled = repository.commit_files(files, message);
+        if filled.is_err() {
+            // The error says why the repository could not be created; its folder has no use.
+            let _ = std::fs::remove_dir_all(&repository.root);
         }
-        run_git(&root, &["init", "--quiet"])?;
-        commit_everything(&root, "slugify: first version")?;
-        Ok(Self { root })
+        filled.map(|()| repository)
+    }
+
+    fn commit_files(&self, files: &[(&str, &str)], message: &str) -> Result<(), DemoRepositoryError> {
+        for (name, text) in files {
+            let path = self.root.join(name);
+            let failed = |source| DemoRepositoryError::Folder { path: self.root.clone(), source };
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+            std::fs::write(path, text).map_err(failed)?;
+        }
+        run_git(&self.root, &["init", "--quiet"])?;
+        Ok(commit_everything(&self.root, message)?)
     }
 
     /// Returns the agent's commit and a summary of its changes, one line each; `None` if it was stopped before it
@@ -83,6 +108,26 @@ impl DemoRepository {
         let commit = line(&["log", "-1", "--format=%h %s"])?;
         Ok(Some((commit, line(&["diff", "--shortstat", "HEAD~1", "HEAD"])?)))
     }
+}
+
+/// Removes the folders of earlier demos of this user. A folder that cannot be removed stays.
+fn remove_old_demo_folders(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let is_demo_folder = entry.file_name().to_str().is_some_and(is_demo_folder_name);
+        // Does not follow links.
+        let metadata = entry.metadata().ok().filter(|found| is_demo_folder && found.is_dir());
+        let is_own = |found: &Metadata| found.uid() == rustix::process::getuid().as_raw();
+        let is_old =
+            |found: &Metadata| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEEP_DEMO_FOLDERS));
+        if metadata.is_some_and(|found| is_own(&found) && is_old(&found)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_demo_folder_name(name: &str) -> bool {
+    name.strip_prefix(FOLDER_PREFIX).is_some_and(|id| uuid::Uuid::try_parse(id).is_ok())
 }
 
 /// Commits all files. Works without a configured git identity.

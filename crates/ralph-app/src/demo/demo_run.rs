@@ -12,7 +12,7 @@ use crate::run::{FoundRun, PreparedRun, find_run};
 use crate::view::RunView;
 
 /// The name of the scripted agent.
-const DEMO_AGENT: &str = "demo";
+pub(super) const DEMO_AGENT: &str = "demo";
 const MAX_DEMO_ITERATIONS: u32 = 5;
 
 /// The result of the demo.

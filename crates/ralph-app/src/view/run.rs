@@ -3,6 +3,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use ralph_core::evidence::Verdict;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
 use ralph_core::receipt::Proof;
@@ -175,6 +176,15 @@ impl RunView {
             format!("claim {}  {verdict}: {reason}", iteration.number)
         };
         claimed.map(line).collect()
+    }
+
+    /// Returns how many claims were rejected.
+    #[must_use]
+    pub(crate) fn rejected_claim_count(&self) -> usize {
+        let is_rejected = |iteration: &&IterationRow| {
+            iteration.claimed == Some(true) && iteration.verdict.as_deref() == Some(Verdict::Rejected.as_str())
+        };
+        self.iterations.iter().filter(is_rejected).count()
     }
 
     /// Returns the text of `ralph show`.

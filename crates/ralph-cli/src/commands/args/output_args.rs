@@ -10,7 +10,7 @@ use crate::report::{JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, Th
 use ralph_app::run::BackgroundOutput;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Shows only iterations, claims and verdicts

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 
 use crate::commands::args::output_args::OutputMode;
+use crate::commands::run::demo_work::run_demo_work;
 use crate::commands::run::execute::execute_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
@@ -16,9 +17,13 @@ use ralph_app::view::short_id;
 /// Shows a complete run with a scripted agent that lies first; needs no account and no setup
 ///
 /// Creates a small git repository in the temporary directory, gives the agent a task and a check, and shows how ralph
-/// rejects a false claim and verifies a true one.
+/// rejects a false claim and verifies a true one. With --work it shows `ralph work`: three tasks that depend on each other
+/// go through coder, reviewer, tester and qa, and the reviewer sends one back.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
+    /// Runs a whole specification of tasks, as `ralph work` does overnight
+    #[arg(long)]
+    work: bool,
     /// Does not pause between steps
     #[arg(long)]
     fast: bool,
@@ -28,6 +33,9 @@ pub struct DemoArgs {
 const AGENT_PACE_MS: &str = "350";
 
 pub fn run(args: &DemoArgs) -> Result<u8, CommandError> {
+    if args.work {
+        return run_demo_work(args.fast);
+    }
     let repository = create_demo_repository()?;
     print_introduction(&repository);
     let is_watched = io::stderr().is_terminal() && !args.fast;
@@ -69,7 +77,7 @@ fn print_result(repository: &DemoRepository, id: &str) -> Result<(), CommandErro
 }
 
 /// Returns the command that starts this program: `ralph` if that is on PATH, else the path of this binary.
-fn own_command() -> String {
+pub(super) fn own_command() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let installed = std::env::split_paths(&path).any(|folder| folder.join("ralph").is_file());
     match std::env::current_exe() {

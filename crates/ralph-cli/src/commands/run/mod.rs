@@ -2,6 +2,7 @@
 pub mod budget;
 pub mod classic;
 pub mod demo;
+mod demo_work;
 pub mod detach;
 pub mod execute;
 pub mod resume;

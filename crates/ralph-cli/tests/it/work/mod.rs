@@ -1,6 +1,7 @@
 //! `ralph work` and its work trees: pipeline, leases, landing, rewinding.
 mod agent_work;
 mod background_worker;
+mod demo_work;
 mod execution_log;
 mod land;
 pub(crate) mod leases;

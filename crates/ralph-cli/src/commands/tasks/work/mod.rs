@@ -14,14 +14,16 @@ use ralph_core::task::TaskStatus;
 pub use args::WorkArgs;
 use reporter::WorkReporter;
 
+use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::execute::with_keeper;
 use crate::error::CommandError;
 use ralph_app::background_worker::WorkerStartup;
 use ralph_app::config::{LandingMode, Settings};
+use ralph_app::error::AppResult;
 use ralph_app::work::{
-    PreparedWork, StopCondition, TaskEnd, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work,
-    read_start_point,
+    PreparedWork, StopCondition, TaskEnd, WorkObserver, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed,
+    prepare_work, read_start_point,
 };
 use ralph_engine::project::Project;
 use ralph_process::Keeper;
@@ -69,6 +71,18 @@ struct WorkOutput {
     project: Project,
     /// Where a worker in the background announces itself.
     startup: Option<WorkerStartup>,
+}
+
+/// Runs a worker here that has no flags, and reports it for people.
+pub(in crate::commands) fn run_worker_here(
+    settings: Settings,
+    project: Project,
+    prepare: impl FnOnce(Arc<dyn WorkObserver>) -> AppResult<PreparedWork>,
+) -> Result<u8, CommandError> {
+    let reporter = Arc::new(WorkReporter::new(&OutputArgs::default(), false));
+    let prepared = prepare(Arc::clone(&reporter) as Arc<dyn WorkObserver>)?;
+    let output = WorkOutput { reporter, settings, project, startup: None };
+    with_keeper(|keeper| run_worker(prepared, keeper, output))
 }
 
 /// Runs the worker, and prints the introduction and the summary.

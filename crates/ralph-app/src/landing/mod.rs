@@ -2,6 +2,7 @@
 mod criteria;
 mod land_tasks;
 mod lock;
+mod preview;
 mod seal;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use criteria::{LandingCriteria, LandingSubject, collect_landing_criteria};
 pub use land_tasks::{LandingEnd, land_tasks};
 use lock::LandLockResult;
 pub use lock::LandLockWaiter;
+pub use preview::{LandingPreview, preview_landings};
 
 /// The inputs of a landing.
 pub struct LandingContext<'a> {

@@ -1,7 +1,10 @@
-//! Compares the files before and after a run.
+//! Compares the files before and after a run, or before and after all runs of a task.
+use std::path::Path;
+
 use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::worktree::{self, RunTrees, WorktreeError};
+use ralph_store::RunRow;
 
 use super::run_worktree::worktree_root;
 use crate::error::AppResult;
@@ -31,13 +34,19 @@ pub struct RunDiff {
     pub end: DiffEnd,
 }
 
-/// Returns the changes of the run whose id starts or ends with `part`, or of the newest run.
+/// Returns the changes of the run whose id starts or ends with `part`, of all runs of the task with this id, or of the newest
+/// run.
 pub async fn diff_run(project: &Project, part: Option<&str>, detail: DiffDetail) -> AppResult<RunDiff> {
     let FoundRun { store, run } = find_run(project, part).await?;
+    let of_task = match part {
+        Some(task) => store.runs_of_task(task).await?,
+        None => Vec::new(),
+    };
     store.close().await;
     let root = worktree_root(project, &run)?;
     let trees = worktree::read_run_trees(&root, &run.id)?;
     let RunTrees { before, after } = trees.ok_or(WorktreeError::NoRunSnapshot { run: short_id(&run.id).to_owned() })?;
+    let before = first_tree(&root, &of_task)?.unwrap_or(before);
     let end = if after.is_some() { DiffEnd::RunEnd } else { DiffEnd::Now };
     let after = match after {
         Some(after) => after,
@@ -49,4 +58,14 @@ pub async fn diff_run(project: &Project, part: Option<&str>, detail: DiffDetail)
     };
     let text = git::render_diff(&root, &before, &after, options).map_err(WorktreeError::Git)?;
     Ok(RunDiff { run_id: run.id, text: String::from_utf8_lossy(&text).into_owned(), end })
+}
+
+/// Returns the files before the first of these runs whose snapshot is kept.
+fn first_tree(root: &Path, runs: &[RunRow]) -> Result<Option<String>, WorktreeError> {
+    for run in runs {
+        if let Some(trees) = worktree::read_run_trees(root, &run.id)? {
+            return Ok(Some(trees.before));
+        }
+    }
+    Ok(None)
 }

@@ -2,6 +2,7 @@
 //! and so does one with `until`. Requests without tools (titles, summaries) take no step and get a fixed answer.
 //!
 //!   {"say": TEXT}                             answers with the text, and ends the turn
+//!   {"say_when": {"exists": P, "text": TEXT}} the same, once this file exists
 //!   {"write": {"path": P, "content": TEXT}}   calls the tool with which this agent writes files
 //!   {"run": COMMAND}                          calls the tool with which this agent runs commands
 //!   {"refuse": {"status": 429, …}}            fails in the format of the API; see `Refusal`
@@ -21,6 +22,7 @@ use crate::judge::JudgeStep;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ScriptStep {
     Say(String),
+    SayWhen(HeldAnswer),
     Write(FileContent),
     Run(String),
     Refuse(Refusal),
@@ -34,6 +36,14 @@ pub(crate) enum ScriptStep {
 pub(crate) struct FileContent {
     pub(crate) path: String,
     pub(crate) content: String,
+}
+
+/// An answer that waits for a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HeldAnswer {
+    pub(crate) exists: PathBuf,
+    pub(crate) text: String,
 }
 
 /// An error of the API. A dialect omits fields that it cannot express.
@@ -61,7 +71,13 @@ impl ScriptStep {
     fn until(&self) -> Option<&Path> {
         match self {
             Self::Refuse(refusal) => refusal.until.as_deref(),
-            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) | Self::Judge(_) => None,
+            Self::Say(_)
+            | Self::SayWhen(_)
+            | Self::Write(_)
+            | Self::Run(_)
+            | Self::Cut(_)
+            | Self::Hang(_)
+            | Self::Judge(_) => None,
         }
     }
 }

@@ -3,15 +3,19 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::dialect::{self, Dialect};
 use crate::http::{self, Request};
 use crate::judge::{JudgeQuestion, JudgeStep};
 use crate::reply::{Frame, Reply, ToolCall, Turn};
 use crate::request_log::RequestLog;
-use crate::script::{HangPoint, ScriptPosition, ScriptStep};
+use crate::script::{HangPoint, HeldAnswer, ScriptPosition, ScriptStep};
 use crate::tools;
 use crate::unscripted_requests;
+
+/// How often an answer that waits for a file looks for it.
+const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) struct ScriptedModel {
     script: Vec<ScriptStep>,
@@ -37,6 +41,7 @@ impl ScriptedModel {
         let judge_steps = script.iter().filter_map(|step| match step {
             ScriptStep::Judge(step) => Some(step.clone()),
             ScriptStep::Say(_)
+            | ScriptStep::SayWhen(_)
             | ScriptStep::Write(_)
             | ScriptStep::Run(_)
             | ScriptStep::Refuse(_)
@@ -86,6 +91,7 @@ impl ScriptedModel {
         let offered = (exchange.dialect.tools)(&exchange.request.body);
         match step {
             ScriptStep::Say(text) => exchange.send_reply(&Reply::Text(text.clone())),
+            ScriptStep::SayWhen(held) => self.say_when_released(exchange, held, number),
             ScriptStep::Write(file) => exchange.send_call(tools::call_that_writes(&offered, file)),
             ScriptStep::Run(command) => exchange.send_call(tools::call_that_runs(&offered, command)),
             ScriptStep::Refuse(refusal) => (exchange.dialect.refusal)(refusal).send(exchange.stream),
@@ -101,6 +107,22 @@ impl ScriptedModel {
                 }
             }
         }
+    }
+
+    /// Answers once the file exists, unless the client disconnects before.
+    fn say_when_released(&self, exchange: &Exchange<'_>, held: &HeldAnswer, number: usize) -> io::Result<()> {
+        exchange.stream.set_read_timeout(Some(RELEASE_POLL_INTERVAL))?;
+        let mut stream = exchange.stream;
+        while !held.exists.exists() {
+            match stream.read(&mut [0; 1024]) {
+                Ok(0) => return self.log.record_disconnect(number),
+                Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return self.log.record_disconnect(number);
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        exchange.send_reply(&Reply::Text(held.text.clone()))
     }
 
     /// Does not answer until the client disconnects.

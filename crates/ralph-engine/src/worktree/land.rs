@@ -70,11 +70,23 @@ pub fn list_unlanded_work(layout: &WorktreeLayout) -> Result<Vec<UnlandedWork>, 
 /// Merges the accepted work of a task with the branch of the user's work tree. Only objects are written: branch and
 /// files of the user do not change.
 pub fn prepare_landing(layout: &WorktreeLayout, name: &str) -> Result<PreparedLanding, WorktreeError> {
+    prepare_landing_onto(layout, name, None)
+}
+
+/// Like [`prepare_landing`], onto the result of another landing that was prepared before.
+pub fn prepare_landing_onto(
+    layout: &WorktreeLayout,
+    name: &str,
+    previous: Option<&PreparedLanding>,
+) -> Result<PreparedLanding, WorktreeError> {
     let root = &layout.root;
     let accepted = accept::accepted_commit(layout, name)?
         .ok_or_else(|| WorktreeError::NothingAccepted { name: name.to_owned() })?;
     refuse_moved_branch(layout, name, &accepted)?;
-    let target = read_landing_target(root)?;
+    let mut target = read_landing_target(root)?;
+    if let Some(previous) = previous {
+        target.tip.clone_from(&previous.merged);
+    }
     refuse_operation_in_progress(root)?;
     let merged = if git::is_ancestor(root, &accepted, &target.tip)? {
         target.tip.clone()

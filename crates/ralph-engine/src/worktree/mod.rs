@@ -27,7 +27,8 @@ pub use error::WorktreeError;
 pub use exact_snapshot::{ExactSnapshot, LeftOutPath, SnapshotNotes};
 pub use forget::{ForgottenTask, describe_unmerged_work, forget_task, is_branch_removable, remove_merged_branch};
 pub use land::{
-    LandingTarget, PreparedLanding, UnlandedWork, finish_landing, list_unlanded_work, prepare_landing, recover_landing,
+    LandingTarget, PreparedLanding, UnlandedWork, finish_landing, list_unlanded_work, prepare_landing,
+    prepare_landing_onto, recover_landing,
 };
 pub use layout::WorktreeLayout;
 pub use ref_names::SnapshotKey;

@@ -1,4 +1,4 @@
-//! `ralph diff`: shows the file changes of a run.
+//! `ralph diff`: shows the file changes of a run or task.
 use clap::Args;
 use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run};
 use ralph_app::view::short_id;
@@ -9,7 +9,7 @@ use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{ColorMode, TextStyle};
 
-/// Shows the file changes of a run
+/// Shows the file changes of a run, or of all runs of a task
 ///
 /// Includes uncommitted files, but not ignored ones. ralph keeps the changes of the newest 50 runs that had checks or a
 /// separate work tree.

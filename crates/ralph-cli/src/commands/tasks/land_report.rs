@@ -2,7 +2,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use ralph_app::landing::LandReport;
+use ralph_app::landing::{LandReport, LandingPreview};
 use ralph_core::evidence::CheckEvidence;
 use ralph_core::receipt::{Proof, ReceiptCheck};
 use ralph_engine::worktree::{PreparedLanding, WorktreeRemoval};
@@ -55,6 +55,39 @@ pub fn report_text(report: &LandReport) -> String {
     }
     if let WorktreeRemoval::Kept(reason) = &report.removal {
         let _ = writeln!(text, "its work tree stays: {reason}");
+    }
+    sanitize_text(&text)
+}
+
+pub fn preview_json(preview: &LandingPreview) -> Value {
+    let PreparedLanding { task_id, target, accepted, merged } = &preview.landing;
+    json!({
+        "task": task_id,
+        "landed": false,
+        "dry_run": true,
+        "branch": target.short_branch_name(),
+        "commit": merged,
+        "work": accepted,
+        "already_landed": preview.landing.is_already_landed(),
+        "proof": preview.proof.as_deref().and_then(Proof::level_of_word),
+        "diff_stat": preview.diff_stat,
+        "checks": preview.checks,
+    })
+}
+
+pub fn preview_text(preview: &LandingPreview) -> String {
+    let PreparedLanding { task_id, target, .. } = &preview.landing;
+    let branch = target.short_branch_name();
+    if preview.landing.is_already_landed() {
+        return sanitize_text(&format!("{task_id} is already on {branch}\n"));
+    }
+    let proof = preview.proof.as_ref().map(|proof| format!(" ({proof})")).unwrap_or_default();
+    let mut text = format!("{task_id} would be landed on {branch}{proof}\n{}", preview.diff_stat);
+    match preview.checks.as_slice() {
+        [] => text.push_str("unverified: the task has no check that can be repeated\n"),
+        checks => checks.iter().for_each(|check| {
+            let _ = writeln!(text, "would run {check}");
+        }),
     }
     sanitize_text(&text)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::in_session::{GREET, Host, greeted, greeting, sessions, words};
-use super::{scenarios, tests};
+use super::{overnight, scenarios, tests};
 
 const CLAUDE: AgentSpec = AgentSpec {
     name: "claude",
@@ -35,6 +35,13 @@ tests!(CLAUDE: a_false_claim_is_rejected_and_real_work_is_verified, an_invalid_k
     an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_is_replaced_by_a_new_one, a_long_rate_limit_is_waited_for,
     a_judge_without_tools_finds_the_false_claim_and_the_work, generated_tasks_are_imported_and_wait_for_approval);
+
+// spec: A10, P1, P3, P4, L11
+// finding: N14, N15, N16
+#[test]
+fn a_night_with_a_rejection_a_pause_and_a_killed_worker_ends_landed() {
+    overnight::a_night_with_a_rejection_a_pause_and_a_killed_worker_ends_landed(&CLAUDE);
+}
 
 /// The default: it retries ten times, which takes minutes.
 const PATIENT: AgentSpec = AgentSpec {

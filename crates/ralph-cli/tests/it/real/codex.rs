@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::in_session::{GREET, Host, greeting, sessions, shared_sessions, words};
 use super::scenarios::DONE;
-use super::tests;
+use super::{overnight, tests};
 use crate::harness::CallOutput;
 
 /// `codex` is a script that starts the native program, as people have it.
@@ -50,6 +50,13 @@ tests!(CODEX: a_false_claim_is_rejected_and_real_work_is_verified, an_invalid_ke
     an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_is_replaced_by_a_new_one, a_long_rate_limit_is_waited_for,
     a_judge_without_tools_finds_the_false_claim_and_the_work);
+
+// spec: A10, P1, P3, P4, L11
+// finding: N14, N15, N16
+#[test]
+fn a_night_with_a_rejection_a_pause_and_a_killed_worker_ends_landed() {
+    overnight::a_night_with_a_rejection_a_pause_and_a_killed_worker_ends_landed(&CODEX);
+}
 
 /// The server asks it to retry in ten minutes, and it is silent meanwhile: a rate limit, not a timeout.
 // spec: A10, L6, L7

@@ -4,6 +4,7 @@
 mod fixture;
 pub mod in_session;
 mod isolation;
+mod overnight;
 mod scenarios;
 pub mod server;
 

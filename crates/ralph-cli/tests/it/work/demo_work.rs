@@ -63,7 +63,9 @@ fn the_demo_of_work_runs_a_specification_and_everything_can_be_read_and_landed_i
 fn work_can_be_tried_with_the_demo_agent_in_any_project() {
     let project = project(&[]);
     let tasks = "- id: D-1\n  spec_id: s\n  title: Note it\n  completion:\n    outcome: a note\n    \
-                 acceptance_criteria: [a note]\n    coder: { verification_method: external, verification_config: { command: test -e DEMO.md } }\n";
+                 acceptance_criteria: [a note]\n    coder: { verification_method: external, verification_config: { command: test -e DEMO.md } }\n    \
+                 reviewer: { verification_method: string_match }\n    tester: { verification_method: string_match }\n    \
+                 qa: { verification_method: string_match }\n";
     fs::write(project.outside("demo.yaml"), tasks).unwrap();
     project.ralph(["task", "import", project.outside("demo.yaml").to_str().unwrap()]).output().expect(0);
     project.ralph(["work", "D-1", "--agent", "demo"]).output().expect(0);

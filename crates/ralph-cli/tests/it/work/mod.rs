@@ -4,6 +4,7 @@ mod background_worker;
 mod demo_work;
 mod execution_log;
 mod land;
+mod landing_preview;
 pub(crate) mod leases;
 mod overnight_story;
 pub(crate) mod pipeline;

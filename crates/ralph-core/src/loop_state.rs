@@ -275,6 +275,27 @@ impl LoopState {
         self.pending_commands.pause && !self.can_resume() && !is_cancelled
     }
 
+    /// Returns until when the run is parked, by the wall clock, or `None` if it is not.
+    #[must_use]
+    pub fn parked_until(&self) -> Option<UnixMillis> {
+        match &self.phase {
+            LoopPhase::Interrupted { left: ResumePoint::Limited { wait, .. }, ended } => {
+                ended.is_parked().then_some(wait.until)
+            }
+            LoopPhase::Interrupted { .. }
+            | LoopPhase::Finished { .. }
+            | LoopPhase::Ready
+            | LoopPhase::Preparing { .. }
+            | LoopPhase::PreparingStopped { .. }
+            | LoopPhase::Working { .. }
+            | LoopPhase::Waiting { .. }
+            | LoopPhase::Limited { .. }
+            | LoopPhase::Verifying { .. }
+            | LoopPhase::Paused { .. }
+            | LoopPhase::Stopping { .. } => None,
+        }
+    }
+
     /// Returns whether the run has work left and can be resumed.
     #[must_use]
     pub fn can_resume(&self) -> bool {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::StopSignal;
 use crate::policy::ExhaustionPolicy;
+use crate::text::format_duration_ms;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -197,6 +198,20 @@ impl RunEnd {
     #[must_use]
     pub fn reopened_by_person(reason: String) -> Self {
         Self { outcome: Outcome::Interrupted, reason, exit_code: exit_code::BLOCKED }
+    }
+
+    /// Returns the end of a run that is parked during a wait. It can be resumed.
+    #[must_use]
+    pub fn parked(wait_ms: u64, asked_because: Option<&str>) -> Self {
+        let why = asked_because.unwrap_or("rate limited");
+        let reason = alloc::format!("parked for {}: {why}", format_duration_ms(wait_ms));
+        Self { outcome: Outcome::Interrupted, reason, exit_code: exit_code::NOT_COMPLETE }
+    }
+
+    /// Returns whether the run is parked.
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        self.outcome == Outcome::Interrupted && self.exit_code == exit_code::NOT_COMPLETE
     }
 
     #[must_use]

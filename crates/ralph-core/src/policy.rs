@@ -76,6 +76,33 @@ pub struct RateLimitPolicy {
     /// The names of the agents: the preferred one, then the fallbacks.
     #[serde(default)]
     pub agents: Vec<String>,
+    #[serde(default)]
+    pub parking: ParkingPolicy,
+}
+
+/// When a wait ends the process that drives the run. The run is resumed after the wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParkingPolicy {
+    /// Whether the driver can resume the run later. A run in a terminal keeps waiting.
+    pub is_possible: bool,
+    /// A longer wait parks the run, in milliseconds.
+    pub after_ms: u64,
+    /// The maximum of all waits for rate limits together, if the run is parked meanwhile, in milliseconds.
+    pub max_wait_ms: u64,
+}
+
+impl Default for ParkingPolicy {
+    fn default() -> Self {
+        Self { is_possible: false, after_ms: 15 * 60_000, max_wait_ms: 7 * 86_400_000 }
+    }
+}
+
+impl RateLimitPolicy {
+    /// Returns whether a wait of this length parks the run.
+    #[must_use]
+    pub fn parks(&self, wait_ms: u64) -> bool {
+        self.parking.is_possible && wait_ms > self.parking.after_ms
+    }
 }
 
 fn default_agent_wait_ms() -> u64 {
@@ -84,7 +111,12 @@ fn default_agent_wait_ms() -> u64 {
 
 impl Default for RateLimitPolicy {
     fn default() -> Self {
-        Self { max_wait_ms: 6 * 3_600_000, max_agent_wait_ms: default_agent_wait_ms(), agents: Vec::new() }
+        Self {
+            max_wait_ms: 6 * 3_600_000,
+            max_agent_wait_ms: default_agent_wait_ms(),
+            agents: Vec::new(),
+            parking: ParkingPolicy::default(),
+        }
     }
 }
 

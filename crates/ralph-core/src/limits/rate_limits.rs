@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backoff::retry_delay_ms;
 use crate::event::UnixMillis;
+use crate::policy::RateLimitPolicy;
 
 /// Known rate limits last at most a week. A reset time beyond this is ignored.
 const MAX_REPORTED_WAIT_MS: u64 = 8 * 86_400_000;
@@ -30,6 +31,9 @@ pub struct RateLimitState {
     pub in_a_row: u32,
     /// The sum of all waits so far, each with its planned length.
     pub waited_ms: u64,
+    /// The sum of all waits during which the run was parked, each with its planned length.
+    #[serde(default)]
+    pub parked_ms: u64,
     /// The sum of all waits that the agent asked for.
     #[serde(default)]
     pub agent_waited_ms: u64,
@@ -67,7 +71,7 @@ pub(crate) enum LimitResponse {
     /// All agents are limited.
     Wait(PlannedWait),
     /// The wait would be longer than the run may wait.
-    GiveUp { wait_ms: u64 },
+    GiveUp { wait_ms: u64, max_wait_ms: u64 },
 }
 
 /// How long to wait for which agent.
@@ -109,18 +113,38 @@ impl RateLimitState {
     }
 
     /// Decides how to continue when the current agent is limited.
-    pub(crate) fn choose_response(&self, agent_count: u32, wall_clock: UnixMillis, max_wait_ms: u64) -> LimitResponse {
+    pub(crate) fn choose_response(
+        &self,
+        agent_count: u32,
+        wall_clock: UnixMillis,
+        policy: &RateLimitPolicy,
+    ) -> LimitResponse {
         if let Some(agent) = self.first_free_agent(agent_count, wall_clock) {
             return LimitResponse::SwitchAgent { agent };
         }
         let (agent, AgentLimit { until, reset_at }) = self.next_free_agent(agent_count);
-        let left_ms = max_wait_ms.saturating_sub(self.waited_ms);
         let ms = until.elapsed_since(wall_clock);
+        let max_wait_ms = if policy.parks(ms) { policy.parking.max_wait_ms } else { policy.max_wait_ms };
+        let waited_ms = if policy.parks(ms) { self.total_wait_ms() } else { self.waited_ms };
+        let left_ms = max_wait_ms.saturating_sub(waited_ms);
         match reset_at {
-            _ if left_ms == 0 => LimitResponse::GiveUp { wait_ms: ms },
-            Some(reset) if reset.elapsed_since(wall_clock) > left_ms => LimitResponse::GiveUp { wait_ms: ms },
+            _ if left_ms == 0 => LimitResponse::GiveUp { wait_ms: ms, max_wait_ms },
+            Some(reset) if reset.elapsed_since(wall_clock) > left_ms => {
+                LimitResponse::GiveUp { wait_ms: ms, max_wait_ms }
+            }
             Some(_) | None => LimitResponse::Wait(PlannedWait { agent, wait_ms: ms.min(left_ms), reset_at }),
         }
+    }
+
+    /// Returns the sum of all waits for rate limits.
+    pub(crate) fn total_wait_ms(&self) -> u64 {
+        self.waited_ms.saturating_add(self.parked_ms)
+    }
+
+    /// Counts a wait that starts.
+    pub(crate) fn count_wait(&mut self, wait_ms: u64, policy: &RateLimitPolicy) {
+        let counter = if policy.parks(wait_ms) { &mut self.parked_ms } else { &mut self.waited_ms };
+        *counter = counter.saturating_add(wait_ms);
     }
 
     /// Returns the most preferred agent that is not limited.
@@ -172,6 +196,7 @@ fn guess_wait_ms(in_a_row: u32, random: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::ParkingPolicy;
 
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
     const HOUR_MS: u64 = 3_600_000;
@@ -180,6 +205,43 @@ mod tests {
         let mut limits = RateLimitState::default();
         limits.mark_limited(reset_at, NOW, 0);
         limits
+    }
+
+    /// A run that keeps its driver during waits.
+    fn holding(max_wait_ms: u64) -> RateLimitPolicy {
+        RateLimitPolicy { max_wait_ms, ..RateLimitPolicy::default() }
+    }
+
+    fn parking() -> RateLimitPolicy {
+        let parking = ParkingPolicy { is_possible: true, ..ParkingPolicy::default() };
+        RateLimitPolicy { parking, ..RateLimitPolicy::default() }
+    }
+
+    // spec: L18
+    #[test]
+    fn a_parked_run_may_wait_seven_days_and_one_that_holds_its_slot_six_hours() {
+        let hours = |hours: u64| limited_until(Some(NOW.add_millis(hours * HOUR_MS)));
+        let gives_up = |limits: &RateLimitState, policy: &RateLimitPolicy| {
+            matches!(limits.choose_response(1, NOW, policy), LimitResponse::GiveUp { .. })
+        };
+        assert!(gives_up(&hours(7), &RateLimitPolicy::default()) && !gives_up(&hours(7), &parking()));
+        assert!(!gives_up(&hours(7 * 24), &parking()) && gives_up(&hours(7 * 24 + 1), &parking()));
+        let mut waited = hours(24);
+        waited.count_wait(6 * 24 * HOUR_MS, &parking());
+        assert!(!gives_up(&waited, &parking()));
+        waited.count_wait(HOUR_MS, &parking());
+        assert!(gives_up(&waited, &parking()), "all parked waits count together");
+    }
+
+    // spec: L18
+    #[test]
+    fn only_a_wait_longer_than_park_after_parks() {
+        assert!(!parking().parks(15 * 60_000) && parking().parks(15 * 60_000 + 1));
+        assert!(!RateLimitPolicy::default().parks(u64::MAX), "a run in a terminal keeps waiting");
+        let mut limits = RateLimitState::default();
+        limits.count_wait(60_000, &parking());
+        limits.count_wait(HOUR_MS, &parking());
+        assert_eq!((limits.waited_ms, limits.parked_ms), (60_000, HOUR_MS));
     }
 
     fn planned_wait_ms(limits: &RateLimitState) -> u64 {
@@ -239,8 +301,13 @@ mod tests {
     #[test]
     fn a_reset_beyond_the_maximum_wait_is_not_waited_for() {
         let limits = limited_until(Some(NOW.add_millis(7 * HOUR_MS)));
-        assert_eq!(limits.choose_response(1, NOW, 6 * HOUR_MS), LimitResponse::GiveUp { wait_ms: 7 * HOUR_MS });
-        let LimitResponse::Wait(planned) = limits.choose_response(1, NOW, 8 * HOUR_MS) else { panic!("no wait") };
+        assert_eq!(
+            limits.choose_response(1, NOW, &holding(6 * HOUR_MS)),
+            LimitResponse::GiveUp { wait_ms: 7 * HOUR_MS, max_wait_ms: 6 * HOUR_MS }
+        );
+        let LimitResponse::Wait(planned) = limits.choose_response(1, NOW, &holding(8 * HOUR_MS)) else {
+            panic!("no wait")
+        };
         assert_eq!(planned.wait_ms, 7 * HOUR_MS);
     }
 
@@ -249,11 +316,14 @@ mod tests {
     fn a_guessed_wait_is_cut_to_the_maximum_wait() {
         let mut limits = limited_until(None);
         assert!(matches!(
-            limits.choose_response(1, NOW, 20_000),
+            limits.choose_response(1, NOW, &holding(20_000)),
             LimitResponse::Wait(PlannedWait { wait_ms: 20_000, reset_at: None, .. })
         ));
         limits.waited_ms = 20_000;
-        assert_eq!(limits.choose_response(1, NOW, 20_000), LimitResponse::GiveUp { wait_ms: 60_000 });
+        assert_eq!(
+            limits.choose_response(1, NOW, &holding(20_000)),
+            LimitResponse::GiveUp { wait_ms: 60_000, max_wait_ms: 20_000 }
+        );
     }
 
     // spec: L6
@@ -262,7 +332,7 @@ mod tests {
         let mut limits = RateLimitState::default();
         limits.mark_limited(Some(NOW.add_millis(HOUR_MS)), NOW, u32::MAX);
         assert!(matches!(
-            limits.choose_response(1, NOW, HOUR_MS),
+            limits.choose_response(1, NOW, &holding(HOUR_MS)),
             LimitResponse::Wait(PlannedWait { wait_ms: HOUR_MS, .. })
         ));
     }
@@ -271,12 +341,12 @@ mod tests {
     #[test]
     fn the_first_free_agent_takes_over_and_the_preferred_one_returns_after_its_reset() {
         let mut limits = limited_until(Some(NOW.add_millis(HOUR_MS)));
-        assert_eq!(limits.choose_response(3, NOW, HOUR_MS), LimitResponse::SwitchAgent { agent: 1 });
+        assert_eq!(limits.choose_response(3, NOW, &holding(HOUR_MS)), LimitResponse::SwitchAgent { agent: 1 });
         limits.activate_agent(1);
         assert_eq!(limits.returning_agent(NOW), None);
         assert_eq!(limits.returning_agent(NOW.add_millis(HOUR_MS)), Some(0));
         limits.mark_limited(Some(NOW.add_millis(2 * HOUR_MS)), NOW, 0);
-        assert_eq!(limits.choose_response(3, NOW, HOUR_MS), LimitResponse::SwitchAgent { agent: 2 });
+        assert_eq!(limits.choose_response(3, NOW, &holding(HOUR_MS)), LimitResponse::SwitchAgent { agent: 2 });
     }
 
     // spec: L6
@@ -286,7 +356,7 @@ mod tests {
         limits.activate_agent(1);
         limits.mark_limited(Some(NOW.add_millis(HOUR_MS)), NOW, 0);
         assert!(matches!(
-            limits.choose_response(2, NOW, 6 * HOUR_MS),
+            limits.choose_response(2, NOW, &holding(6 * HOUR_MS)),
             LimitResponse::Wait(PlannedWait { agent: 1, wait_ms: HOUR_MS, .. })
         ));
     }

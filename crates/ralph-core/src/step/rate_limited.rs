@@ -79,15 +79,16 @@ pub(super) fn handle_refusal(
     context.limits.mark_limited(reset_at, context.event_context.wall_clock, context.event_context.random);
     let iteration =
         continue_session(&context, IterationState { excused_attempts: iteration.excused_attempts + 1, ..iteration });
-    let max_wait_ms = context.policy.rate_limits.max_wait_ms;
-    match context.limits.choose_response(context.agent_count(), context.event_context.wall_clock, max_wait_ms) {
+    let policy = &context.policy.rate_limits;
+    match context.limits.choose_response(context.agent_count(), context.event_context.wall_clock, policy) {
         LimitResponse::SwitchAgent { agent } => {
             let reason = format!("{} is rate limited: {reason}", context.agent_name(context.limits.agent));
             switch_agent(context, iteration, attempt + 1, agent, reason)
         }
         LimitResponse::Wait(planned) => wait_for_limit(context, iteration, attempt + 1, planned, reason),
-        LimitResponse::GiveUp { wait_ms } => {
-            let run_end = RunEnd::new(Outcome::OverBudget, wait_too_long_reason(&context, &reason, wait_ms));
+        LimitResponse::GiveUp { wait_ms, max_wait_ms } => {
+            let why = wait_too_long_reason(&context, &reason, wait_ms, max_wait_ms);
+            let run_end = RunEnd::new(Outcome::OverBudget, why);
             transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
         }
     }
@@ -110,7 +111,7 @@ pub(super) fn give_up_on_fallback(
     match context.limits.choose_response(
         context.agent_count(),
         context.event_context.wall_clock,
-        context.policy.rate_limits.max_wait_ms,
+        &context.policy.rate_limits,
     ) {
         LimitResponse::SwitchAgent { agent } => {
             let iteration = IterationState { excused_attempts: iteration.excused_attempts + failures, ..iteration };
@@ -132,7 +133,7 @@ fn wait_for_limit(
     reason: String,
 ) -> StepResult {
     let PlannedWait { agent, wait_ms, reset_at } = planned;
-    context.limits.waited_ms = context.limits.waited_ms.saturating_add(wait_ms);
+    context.limits.count_wait(wait_ms, &context.policy.rate_limits);
     let until = context.event_context.wall_clock.add_millis(wait_ms);
     let wait = RateLimitWait { agent, until, planned_ms: wait_ms, since: context.now(), asked_because: None };
     let fact = Fact::LimitWaiting {
@@ -147,9 +148,9 @@ fn wait_for_limit(
     (state, core::iter::once(record_fact(fact)).chain(effects).collect())
 }
 
-fn wait_too_long_reason(context: &LoopContext, reason: &str, remaining_ms: u64) -> String {
-    let max_wait = format_duration_ms(context.policy.rate_limits.max_wait_ms);
-    let waited = match context.limits.waited_ms {
+fn wait_too_long_reason(context: &LoopContext, reason: &str, remaining_ms: u64, max_wait_ms: u64) -> String {
+    let max_wait = format_duration_ms(max_wait_ms);
+    let waited = match context.limits.total_wait_ms() {
         0 => String::new(),
         waited => format!(" and has already waited {}", format_duration_ms(waited)),
     };
@@ -170,7 +171,14 @@ pub(super) fn continue_session(context: &LoopContext, iteration: IterationState)
     }
 }
 
+/// Starts a wait. A long one parks the run if its driver can resume it later: the run ends here, as if it was interrupted.
 pub(super) fn start_wait(context: LoopContext, limited: RateLimitedPhase, wait_ms: u64) -> StepResult {
+    // A requested pause takes effect in the wait, and keeps the driver.
+    if context.policy.rate_limits.parks(wait_ms) && !context.pending_commands.pause {
+        let RateLimitedPhase { iteration, attempt, wait } = limited;
+        let ended = RunEnd::parked(wait_ms, wait.asked_because.as_deref());
+        return transitions::suspend_run(context, ResumePoint::Limited { iteration, attempt, wait }, ended);
+    }
     let timer = LoopTimer::Limit { key: limited.iteration.attempt_key(limited.attempt) };
     (context.enter_phase(limited.into_phase()), vec![Effect::StartTimer { timer, after_ms: wait_ms }])
 }

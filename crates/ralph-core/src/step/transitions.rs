@@ -245,7 +245,11 @@ pub(super) fn finish_from(
 
 /// Ends the run because of a signal, and keeps the point at which it can be resumed.
 pub(super) fn interrupt_run(context: LoopContext, left: ResumePoint, signal: StopSignal) -> StepResult {
-    let ended = RunEnd::interrupted_by_signal(signal);
+    suspend_run(context, left, RunEnd::interrupted_by_signal(signal))
+}
+
+/// Ends the run for now, and keeps the point at which it can be resumed.
+pub(super) fn suspend_run(context: LoopContext, left: ResumePoint, ended: RunEnd) -> StepResult {
     let now = context.now();
     let interrupted =
         left.interrupted_iteration().map(|iteration| iteration_ended(iteration, IterationStatus::Interrupted, now));

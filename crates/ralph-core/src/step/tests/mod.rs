@@ -15,6 +15,7 @@ pub(crate) mod failures;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;
 mod opening;
+mod parking;
 mod preparing;
 mod proof;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]

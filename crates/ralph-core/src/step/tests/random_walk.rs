@@ -27,7 +27,7 @@ use crate::journal;
 use crate::limit_change::{LimitChange, LimitChanges};
 use crate::loop_state::{LoopPhase, LoopState};
 use crate::outcome::{CancelCause, Outcome};
-use crate::policy::{ClaimVerification, ContextMode, Policy, RateLimitPolicy};
+use crate::policy::{ClaimVerification, ContextMode, ParkingPolicy, Policy, RateLimitPolicy};
 use crate::prompt::PromptPlan;
 use crate::step::step;
 
@@ -473,10 +473,12 @@ proptest! {
         agents in 1..4_usize,
         prepared_at_once in any::<bool>(),
         budget in any_budget(),
+        parks in any::<bool>(),
     ) {
         let policy = if checks { policy_with_checks(max) } else { Policy::new(max) };
         let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
-        let rate_limits = RateLimitPolicy { max_wait_ms: 150_000, max_agent_wait_ms: 150_000, agents };
+        let parking = ParkingPolicy { is_possible: parks, after_ms: 60_000, max_wait_ms: 300_000 };
+        let rate_limits = RateLimitPolicy { max_wait_ms: 150_000, max_agent_wait_ms: 150_000, agents, parking };
         let policy = Policy { context, rate_limits, budget, ..policy };
         let mut all = Vec::from([DriverEvent::Event(run_started(policy.proof), PlanAvailability::Available)]);
         if checks && prepared_at_once {

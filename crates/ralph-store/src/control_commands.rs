@@ -243,6 +243,15 @@ impl Store {
         self.rows(sql!(sql), read_loop_row).await
     }
 
+    /// Returns the runs that were stopped and can be resumed, oldest first.
+    pub async fn interrupted_loops(&self) -> Result<Vec<LoopRow>, StoreError> {
+        let sql = format!(
+            "SELECT {}, loop, owner FROM runs WHERE status = 'interrupted' ORDER BY started_at, id",
+            RunRow::COLUMNS
+        );
+        self.rows(sql!(sql), read_loop_row).await
+    }
+
     /// Returns one run with its loop and owner, whatever its status is.
     pub async fn loop_of_run(&self, run: &str) -> Result<Option<LoopRow>, StoreError> {
         let sql = format!("SELECT {}, loop, owner FROM runs WHERE id = $1", RunRow::COLUMNS);

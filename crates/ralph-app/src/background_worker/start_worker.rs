@@ -22,7 +22,7 @@ pub enum BackgroundWorkerStart {
 /// A worker in the background that has not announced itself yet.
 pub struct WorkerStartup {
     worker: BackgroundWorker,
-    startup_pipe: StartupPipe,
+    startup_pipe: Option<StartupPipe>,
     /// Held until the exit code is recorded, so that the worker never seems to have died.
     lock: Arc<OnceLock<HeldLock>>,
 }
@@ -32,7 +32,7 @@ impl WorkerStartup {
     pub async fn announce(self) -> AppResult<()> {
         let lock = self.worker.take_lock().await?;
         self.lock.get_or_init(|| lock);
-        self.startup_pipe.release_parent();
+        self.startup_pipe.into_iter().for_each(StartupPipe::release_parent);
         Ok(())
     }
 }

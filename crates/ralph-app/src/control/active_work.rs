@@ -1,4 +1,5 @@
 //! The loops that are running, and the tasks that workers prepare.
+use ralph_core::loop_state::LoopState;
 use ralph_core::session_loop::SESSION_RUN_KIND;
 use ralph_engine::control::{DriverStatus, find_driver};
 use ralph_engine::lock::RunOwner;
@@ -16,7 +17,14 @@ async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<Act
     let leases = store.list_leases().await?;
     let rows = store.running_loops().await?;
     let preparing: Vec<ActiveWork> = tasks_without_loop(leases, &rows).map(preparing_task).collect();
-    Ok(rows.into_iter().map(|row| loop_of_row(project, row)).chain(preparing).collect())
+    let parked = store.interrupted_loops().await?.into_iter().filter_map(parked_loop);
+    Ok(rows.into_iter().map(|row| loop_of_row(project, row)).chain(parked).chain(preparing).collect())
+}
+
+fn parked_loop(row: LoopRow) -> Option<ActiveWork> {
+    let state: LoopState = serde_json::from_str(&row.loop_json).ok()?;
+    let liveness = LoopLiveness::Parked(state.parked_until()?);
+    Some(ActiveWork::Loop(Box::new(LoopView::new(row, liveness))))
 }
 
 /// Returns the tasks that live workers prepare: they have no loop yet.

@@ -35,8 +35,8 @@ impl BackgroundRun for ResumableRun {
 /// Where a background run reports to, instead of a terminal.
 pub struct BackgroundOutput {
     pub log: File,
-    /// Released once the run is stored: the caller waits for that.
-    pub startup_pipe: StartupPipe,
+    /// Released once the run is stored: the caller waits for that. `None` if the run is resumed after it was parked.
+    pub startup_pipe: Option<StartupPipe>,
 }
 
 /// How the start in the background ended.
@@ -56,6 +56,7 @@ pub fn start_in_background<R: BackgroundRun>(
 ) -> AppResult<BackgroundRunStart> {
     let plan = run.plan_for_background();
     plan.context.visibility = OutputVisibility::Hidden;
+    plan.spec.policy.rate_limits.parking.is_possible = true;
     let run_id = plan.context.id.clone();
     let log = BackgroundLog::open(&plan.context.run_folder())?;
     let started = fork_into_background(log, |output| work(run, output))?;
@@ -87,7 +88,8 @@ pub(crate) fn fork_into_background(
 ) -> AppResult<ForkedProcess> {
     let report = log.file.try_clone().map_err(|error| AppError::internal(&error))?;
     let continue_work = |startup_pipe: io::Result<StartupPipe>| {
-        let output = startup_pipe.map(|startup_pipe| BackgroundOutput { log: report, startup_pipe });
+        let output =
+            startup_pipe.map(|startup_pipe| BackgroundOutput { log: report, startup_pipe: Some(startup_pipe) });
         work(output.map_err(|error| AppError::internal(&error)))
     };
     let started = process::start_in_background(log.file, continue_work).map_err(|error| AppError::internal(&error))?;

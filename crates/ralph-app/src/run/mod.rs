@@ -6,6 +6,7 @@ mod follow;
 mod leftovers;
 mod lookup;
 mod nested_run;
+mod parked_run;
 mod prepared_run;
 mod rebuild_plan;
 mod resume_run;
@@ -26,6 +27,7 @@ pub use lookup::{
     find_run, find_runs, is_orphaned, list_runs, open_existing_store, refuse_session_run, several_candidates_error,
 };
 pub use nested_run::{EnclosingRun, find_enclosing_run, refuse_recursion};
+pub use parked_run::{parked_until, sleep_until_wall_clock};
 pub use prepared_run::{PreparedRun, RunWorkspace, StartRunRequest, prepare_run};
 pub use rebuild_plan::{RebuiltRun, ResumeRequest};
 pub use resume_run::{

@@ -46,6 +46,8 @@ impl ResumeRequest<'_> {
         // A person may have changed them since the run started.
         spec.policy.max_iterations = stored.state.policy.max_iterations;
         spec.policy.budget = stored.state.policy.budget;
+        // The driver that resumes the run decides.
+        spec.policy.rate_limits.parking.is_possible = false;
         let mut changes = spec.describe_changes();
         changes.extend(self.describe_config_changes(project, spec.config_fingerprints.as_deref()));
         let worktree = spec.worktree_name.clone();

@@ -78,6 +78,11 @@ impl ResumableRun {
         &self.plan
     }
 
+    /// Lets a long wait end this process. It must resume the run afterwards.
+    pub fn allow_parking(&mut self) {
+        self.plan.spec.policy.rate_limits.parking.is_possible = true;
+    }
+
     pub(super) fn plan_mut(&mut self) -> &mut RunPlan {
         &mut self.plan
     }
@@ -173,7 +178,9 @@ pub async fn resume_run(run: ResumableRun, host: RunHost, person: &dyn Interacti
     }
     failpoints::reach_fail_point(FailPoint::StageBegins);
     let guard = row.task.as_deref().map_or(TakeoverGuard::Unguarded, |task| TakeoverGuard::TaskUnleased { task });
-    let stored = store.take_over_run(&row.id, &lease.owner().to_json(), &settings, guard).await?;
+    let mut stored = store.take_over_run(&row.id, &lease.owner().to_json(), &settings, guard).await?;
+    // The driver decides, not the one before.
+    stored.state.policy.rate_limits.parking.is_possible = plan.spec.policy.rate_limits.parking.is_possible;
     if !stored.state.can_resume() {
         let ended = EndedRun::load(&store, &plan.context.project, row, &stored).await?;
         return Ok(ResumeStart::Ended(Box::new(ended)));

@@ -127,6 +127,12 @@ fn run_lock_error(plan: &RunPlan, error: EngineError) -> AppError {
 }
 
 impl StartedRun {
+    /// Returns the process that starts the agents.
+    #[must_use]
+    pub fn keeper(&self) -> Keeper {
+        self.host.keeper.clone()
+    }
+
     #[must_use]
     pub fn id(&self) -> &str {
         &self.plan.context.id

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::run_list::session_id_json;
 use super::run_title::run_title;
-use super::text_format::{format_cost, format_timestamp, micros_to_dollars, short_id};
+use super::text_format::{format_clock_time, format_cost, micros_to_dollars, short_id};
 use super::timestamp_json;
+use ralph_engine::run_driver::Clock;
 use ralph_store::LoopRow;
 use ralph_util::sanitize::sanitize_text;
 
@@ -19,6 +20,8 @@ pub enum LoopLiveness {
     Driven,
     /// Its ralph died without recording an end.
     Died,
+    /// No process drives it until this time.
+    Parked(UnixMillis),
 }
 
 /// What a person can do so that a loop continues. A screen says how.
@@ -62,6 +65,11 @@ enum LoopActivity {
     Verifying,
     Stopping,
     Paused,
+    /// Waits until this time without a driver.
+    Parked {
+        until: UnixMillis,
+        reason: String,
+    },
     Died,
     /// A newer ralph wrote the state.
     Unknown,
@@ -84,6 +92,9 @@ impl LoopView {
         let standing_guidance = state.as_ref().map(|state| state.standing_guidance.clone()).unwrap_or_default();
         let activity = match liveness {
             LoopLiveness::Died => LoopActivity::Died,
+            LoopLiveness::Parked(until) => {
+                LoopActivity::Parked { until, reason: row.run.reason.clone().unwrap_or_default() }
+            }
             LoopLiveness::Driven => state.map_or(LoopActivity::Unknown, |state| LoopActivity::from_phase(&state.phase)),
         };
         Self { row, activity, pause_requested, standing_guidance }
@@ -159,8 +170,10 @@ impl LoopView {
     fn remedy(&self) -> Option<LoopRemedy> {
         let resume = || LoopRemedy::ResumeRun { run: short_id(&self.row.run.id).to_owned() };
         match &self.activity {
-            LoopActivity::Died if is_stage_run(&self.row) => Some(LoopRemedy::StartWorker),
-            LoopActivity::Died | LoopActivity::Paused => Some(resume()),
+            LoopActivity::Died | LoopActivity::Parked { .. } if is_stage_run(&self.row) => {
+                Some(LoopRemedy::StartWorker)
+            }
+            LoopActivity::Died | LoopActivity::Paused | LoopActivity::Parked { .. } => Some(resume()),
             LoopActivity::Preparing
             | LoopActivity::Working
             | LoopActivity::Retrying(_)
@@ -177,14 +190,21 @@ impl LoopView {
         let doing = match &self.activity {
             LoopActivity::Working | LoopActivity::Unknown => None,
             LoopActivity::Preparing => Some("prepares the run".to_owned()),
-            LoopActivity::Retrying(until) => Some(format!("retries at {}", format_clock_time(*until))),
-            LoopActivity::Limited(until) => Some(format!("waits for a rate limit until {}", format_clock_time(*until))),
+            LoopActivity::Retrying(until) => {
+                Some(format!("retries at {}", format_clock_time(*until, Clock::wall_now())))
+            }
+            LoopActivity::Limited(until) => {
+                Some(format!("waits for a rate limit until {}", format_clock_time(*until, Clock::wall_now())))
+            }
             LoopActivity::Waiting { until, reason } => {
-                Some(format!("waits until {}: {reason}", format_clock_time(*until)))
+                Some(format!("waits until {}: {reason}", format_clock_time(*until, Clock::wall_now())))
             }
             LoopActivity::Verifying => Some("checks the claim".to_owned()),
             LoopActivity::Stopping => Some("is stopping".to_owned()),
             LoopActivity::Paused => Some(format!("paused{}", remedy())),
+            LoopActivity::Parked { until, reason } => {
+                Some(format!("until {}: {reason}{}", format_clock_time(*until, Clock::wall_now()), remedy()))
+            }
             LoopActivity::Died => Some(format!("died{}", remedy())),
         };
         let pauses = self.pause_requested.then(|| "pauses after this iteration".to_owned());
@@ -345,13 +365,15 @@ impl LoopActivity {
             Self::Verifying => "verifying",
             Self::Stopping => "stopping",
             Self::Paused => "paused",
+            Self::Parked { .. } => "parked",
             Self::Died => "died",
         }
     }
 
     fn waiting_until(&self) -> Option<UnixMillis> {
         match self {
-            Self::Retrying(until) | Self::Limited(until) | Self::Waiting { until, .. } => Some(*until),
+            Self::Retrying(until) | Self::Limited(until) => Some(*until),
+            Self::Waiting { until, .. } | Self::Parked { until, .. } => Some(*until),
             Self::Preparing
             | Self::Working
             | Self::Verifying
@@ -365,7 +387,7 @@ impl LoopActivity {
     /// Returns why the agent asked for the wait.
     fn wait_reason(&self) -> Option<&str> {
         match self {
-            Self::Waiting { reason, .. } => Some(reason),
+            Self::Waiting { reason, .. } | Self::Parked { reason, .. } => Some(reason),
             Self::Retrying(_)
             | Self::Limited(_)
             | Self::Preparing
@@ -381,12 +403,6 @@ impl LoopActivity {
 
 fn is_stage_run(row: &LoopRow) -> bool {
     row.run.kind == "stage"
-}
-
-/// Returns the time of day, with the date if it is not today.
-fn format_clock_time(at: UnixMillis) -> String {
-    let whole = format_timestamp(at.0);
-    whole.rsplit_once(' ').map_or(whole.clone(), |(_, time)| time.to_owned())
 }
 
 /// Returns an elapsed time in its largest unit: `5m`.

@@ -64,6 +64,16 @@ pub fn format_timestamp(millis: i64) -> String {
     }
 }
 
+/// Formats a time near `now` in the user's time zone: the time of day, with the date if that is another day.
+#[must_use]
+pub fn format_clock_time(at: UnixMillis, now: UnixMillis) -> String {
+    let (whole, today) = (format_timestamp(at.0), format_timestamp(now.0));
+    match (whole.split_once(' '), today.split_once(' ')) {
+        (Some((date, time)), Some((today, _))) if date == today => time.to_owned(),
+        (_, _) => whole,
+    }
+}
+
 /// Formats a stored time in the user's time zone, for a column: month, day, hour and minute.
 #[must_use]
 pub fn format_minute(millis: i64) -> String {

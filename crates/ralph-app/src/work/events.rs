@@ -1,4 +1,5 @@
 //! The events that a worker reports, and the observer that receives them.
+use ralph_core::event::UnixMillis;
 use ralph_core::pipeline::{StageFailure, StageReport};
 use ralph_core::task::{Role, TaskStatus};
 use ralph_engine::run_driver::{RunObserver, RunPlan};
@@ -26,6 +27,8 @@ pub enum TaskEvent<'a> {
     },
     /// The task was stopped and can be resumed.
     Interrupted { task: &'a str, stage: &'a Role },
+    /// The stage waits until this time and needs no slot meanwhile.
+    Parked { task: &'a str, stage: &'a Role, until: UnixMillis },
     /// Another worker has the task now.
     LeaseLost { task: &'a str },
     /// The task could not start, and is left unchanged.

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use ralph_core::attempt::ModelSpend;
+use ralph_core::event::UnixMillis;
 use ralph_core::outcome::RunEnd;
 use ralph_core::pipeline::{TaskProgress, open_rejection};
 use ralph_core::receipt::Receipt;
@@ -26,6 +27,8 @@ pub(super) struct FinishedStage {
     pub(super) last_output: String,
     /// The git tree of the verified files.
     pub(super) verified_tree: Option<String>,
+    /// Until when the stage is parked, if it is.
+    pub(super) parked_until: Option<UnixMillis>,
 }
 
 impl TaskRunner {
@@ -51,6 +54,7 @@ impl TaskRunner {
         }
         let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree, task_seal)?;
         self.budget.limit_policy(&mut plan.spec.policy, ModelSpend::default());
+        plan.spec.policy.rate_limits.parking.is_possible = true;
         plan.spec.policy.protected_rejections = count_protected_rejections(&self.store, &self.lease.task_id).await?;
         if open_rejection(&progress.reports, &progress.stage).is_some() {
             // What was sent back is the work that was accepted last.
@@ -60,6 +64,13 @@ impl TaskRunner {
         progress.run = Some(plan.context.id.clone());
         self.save_progress(progress).await?;
         self.start_stage(plan, StartMode::New).await.map(Some)
+    }
+
+    /// Returns until when the current stage is parked, if it is and that time has not come.
+    pub(super) async fn find_parked_stage(&self, progress: &TaskProgress) -> AppResult<Option<UnixMillis>> {
+        let started = self.find_started_run(progress).await?;
+        let until = started.and_then(|(_, stored)| stored.state.parked_until());
+        Ok(until.filter(|until| *until > Clock::wall_now()))
     }
 
     /// Returns the run of the stage, if it was started.
@@ -96,6 +107,7 @@ impl TaskRunner {
             return self.load_finished_stage(&run.id, stored.state.run_end().cloned()).await;
         }
         self.budget.limit_policy(&mut stored.state.policy, spent_before);
+        stored.state.policy.rate_limits.parking.is_possible = true;
         let start_mode = StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes }));
         self.drive_stage(plan, start_mode, lease, spent_before).await
     }
@@ -142,7 +154,9 @@ impl TaskRunner {
         let receipt = self.store.receipt_of_run(run).await?;
         let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
         let verified = receipt.and_then(|receipt| receipt.input.repository).map(|snapshot| snapshot.tree);
+        let parked_until = if ended.is_parked() { self.store.load_run(run).await?.state.parked_until() } else { None };
         Ok(FinishedStage {
+            parked_until,
             ended,
             iterations,
             last_output: self.store.last_agent_message(run).await?,

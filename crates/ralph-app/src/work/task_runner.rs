@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::event::UnixMillis;
 use ralph_core::outcome::Outcome;
 use ralph_core::pipeline::{Pipeline, PipelineAction, StageEnd, StageFailure, TaskProgress};
 use ralph_core::task::TaskStatus;
@@ -57,6 +58,10 @@ pub enum TaskEnd {
         is_agent_failure: bool,
     },
     Interrupted,
+    /// Its stage waits until this time, without a slot.
+    Parked {
+        until: UnixMillis,
+    },
     /// Another worker has leased it.
     LeaseLost,
     /// It could not be started or resumed.
@@ -87,6 +92,10 @@ impl TaskRunner {
             return Ok(self.report_deferred(reason));
         }
         let progress = self.pipeline.start_or_resume(self.task_row.task.status, before);
+        if let Some(until) = self.find_parked_stage(&progress).await? {
+            self.return_lease().await?;
+            return Ok(self.report_parked(&progress, until));
+        }
         self.services.check_stages_can_start(&self.task_row, self.pipeline.remaining_stages(&progress))?;
         let (task, attempt) = (&self.lease.task_id, progress.attempts + 1);
         self.services.report_event(&TaskEvent::Leased { task, stage: &progress.stage, attempt });
@@ -133,7 +142,12 @@ impl TaskRunner {
             progress = next;
             match action {
                 PipelineAction::RunNextStage => self.start_next_stage(&progress).await?,
-                PipelineAction::ResumeStage => return self.return_interrupted(&progress).await,
+                PipelineAction::ResumeStage => {
+                    return match finished.parked_until {
+                        Some(until) => self.park_task(&progress, until).await,
+                        None => self.return_interrupted(&progress).await,
+                    };
+                }
                 PipelineAction::LeavePipeline { status: TaskStatus::Todo | TaskStatus::Blocked, .. }
                     if self.is_task_cancelled().await? =>
                 {
@@ -210,6 +224,20 @@ impl TaskRunner {
         self.advance_task(&update).await?;
         self.services.report_event(&TaskEvent::Interrupted { task: &self.lease.task_id, stage: &progress.stage });
         Ok(TaskEnd::Interrupted)
+    }
+
+    /// Releases a task whose stage waits for long.
+    async fn park_task(&self, progress: &TaskProgress, until: UnixMillis) -> AppResult<TaskEnd> {
+        let update =
+            TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Release };
+        self.advance_task(&update).await?;
+        Ok(self.report_parked(progress, until))
+    }
+
+    fn report_parked(&self, progress: &TaskProgress, until: UnixMillis) -> TaskEnd {
+        let (task, stage) = (self.lease.task_id.as_str(), &progress.stage);
+        self.services.report_event(&TaskEvent::Parked { task, stage, until });
+        TaskEnd::Parked { until }
     }
 
     /// Finishes a task that was cancelled while it had no loop that could handle the command.

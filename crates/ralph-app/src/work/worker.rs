@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::event::StopSignal;
+use ralph_core::event::{StopSignal, UnixMillis};
 use ralph_core::pipeline::Pipeline;
 use ralph_core::task::TaskStatus;
 use tokio::task::JoinSet;
@@ -80,6 +80,7 @@ pub async fn run_worker(
         owner: RunOwner::for_this_process("work", Clock::wall_now()).to_json(),
         task_ends: BTreeMap::new(),
         deferred: BTreeMap::new(),
+        parked: BTreeMap::new(),
         consecutive_agent_failures: 0,
         is_idle_reported: false,
         assignment,
@@ -98,6 +99,8 @@ struct Worker {
     assignment: WorkAssignment,
     task_ends: BTreeMap<String, TaskEnd>,
     deferred: BTreeMap<String, Deferral>,
+    /// The tasks whose stage waits until this time, by the wall clock.
+    parked: BTreeMap<String, UnixMillis>,
     consecutive_agent_failures: u32,
     is_idle_reported: bool,
 }
@@ -117,6 +120,7 @@ impl Worker {
         let mut landings = JoinSet::new();
         self.spawn_landing_catch_up(&mut landings);
         loop {
+            self.forget_ended_waits().await?;
             let leased = self.has_free_slot(&tasks) && self.lease_next_task(&mut tasks).await?;
             if !leased && tasks.is_empty() {
                 self.skip_tasks_that_cannot_become_ready().await?;
@@ -160,7 +164,8 @@ impl Worker {
         let named = &self.assignment.named_tasks;
         let all_named =
             !named.is_empty() && named.iter().all(|task| self.task_ends.get(task).is_some_and(is_final_end));
-        self.assignment.stop_condition == StopCondition::WhenIdle || all_named || self.is_draining()
+        let is_idle = self.assignment.stop_condition == StopCondition::WhenIdle && self.parked.is_empty();
+        is_idle || all_named || self.is_draining()
     }
 
     /// Returns whether no more tasks are leased.
@@ -256,7 +261,25 @@ impl Worker {
         let is_due = |deferral: &Deferral| retries && deferral.retry_at <= Instant::now();
         let deferred = self.deferred.iter().filter(|(_, deferral)| !is_due(deferral)).map(|(task, _)| task.clone());
         let active = self.active_tasks.leases().into_iter().map(|lease| lease.task_id);
-        deferred.chain(active).collect()
+        deferred.chain(active).chain(self.parked.keys().cloned()).collect()
+    }
+
+    /// Forgets the parked tasks whose wait is over, and those that were cancelled meanwhile.
+    async fn forget_ended_waits(&mut self) -> AppResult<()> {
+        if self.parked.is_empty() {
+            return Ok(());
+        }
+        let heads = self.store.list_tasks().await;
+        let Some(heads) = self.ignore_busy_error(heads)? else { return Ok(()) };
+        let now = Clock::wall_now();
+        let is_open = |task: &String| heads.iter().any(|head| head.id == *task && is_open_status(head.status));
+        let (waiting, ended) = std::mem::take(&mut self.parked)
+            .into_iter()
+            .partition::<BTreeMap<_, _>, _>(|(task, until)| *until > now && is_open(task));
+        self.parked = waiting;
+        // This worker or another one continues them, or they were cancelled: they have not ended here.
+        ended.keys().for_each(|task| drop(self.task_ends.remove(task)));
+        Ok(())
     }
 
     fn update_deferral(&mut self, task: &str, end: &TaskEnd) {
@@ -281,7 +304,7 @@ impl Worker {
             pipeline: Arc::clone(&self.pipeline),
             last_deferral_reason: self.task_ends.get(&lease.task_id).and_then(|end| match end {
                 TaskEnd::Deferred { reason } => Some(reason.clone()),
-                TaskEnd::Finished { .. } | TaskEnd::Interrupted | TaskEnd::LeaseLost => None,
+                TaskEnd::Finished { .. } | TaskEnd::Interrupted | TaskEnd::Parked { .. } | TaskEnd::LeaseLost => None,
             }),
             lease,
             task_row: row,
@@ -305,6 +328,9 @@ impl Worker {
             }
         }
         self.update_deferral(&task_id, &end);
+        if let TaskEnd::Parked { until } = &end {
+            self.parked.insert(task_id.clone(), *until);
+        }
         self.task_ends.insert(task_id, end);
     }
 
@@ -355,6 +381,13 @@ fn is_final_end(end: &TaskEnd) -> bool {
     match end {
         TaskEnd::Finished { status, .. } => *status != TaskStatus::Todo,
         TaskEnd::Deferred { .. } | TaskEnd::LeaseLost => true,
-        TaskEnd::Interrupted => false,
+        TaskEnd::Interrupted | TaskEnd::Parked { .. } => false,
+    }
+}
+
+fn is_open_status(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Todo | TaskStatus::Coding | TaskStatus::Reviewing | TaskStatus::Testing | TaskStatus::Qa => true,
+        TaskStatus::Blocked | TaskStatus::Done | TaskStatus::Cancelled => false,
     }
 }

@@ -80,6 +80,7 @@ pub(in crate::config) const LOOSENING_VALUES: &[(&str, LooseningValues)] = &[
     ("limits.handshake_timeout", Larger),
     ("limits.max_rate_limit_wait", Larger),
     ("limits.max_wait", Larger),
+    ("limits.park_after", Never),
     ("limits.grace", Larger),
     ("limits.max_retries", Larger),
     ("limits.max_memory", Larger),

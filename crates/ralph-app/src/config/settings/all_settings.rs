@@ -9,7 +9,8 @@ use ralph_core::claim::{ClaimRules, ClaimScope, ContradictionSearch, Promise, Pr
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
 use ralph_core::policy::{
-    AttemptTimeouts, BaselineMode, ClaimVerification, ContextMode, MinimumProof, NonceUse, Policy, RateLimitPolicy,
+    AttemptTimeouts, BaselineMode, ClaimVerification, ContextMode, MinimumProof, NonceUse, ParkingPolicy, Policy,
+    RateLimitPolicy,
 };
 
 use crate::config::checks::configured_check::ConfiguredCheck;
@@ -111,6 +112,8 @@ pub struct LimitSettings {
     pub max_rate_limit_wait: Setting<Duration>,
     /// The maximum of all waits that agents ask for.
     pub max_wait: Setting<Duration>,
+    /// A longer wait parks a run whose driver can resume it later.
+    pub park_after: Setting<Duration>,
     pub grace: Setting<Duration>,
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
@@ -251,6 +254,7 @@ impl Default for LimitSettings {
             handshake_timeout: time(timeouts.handshake_ms),
             max_rate_limit_wait: time(RateLimitPolicy::default().max_wait_ms),
             max_wait: time(RateLimitPolicy::default().max_agent_wait_ms),
+            park_after: time(ParkingPolicy::default().after_ms),
             grace: time(5_000),
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
@@ -310,6 +314,20 @@ impl Settings {
         }
     }
 
+    /// Returns when a run parks. Its driver decides whether it can. A limit of the user for rate limits also applies to
+    /// parked runs.
+    fn parking_policy(&self) -> ParkingPolicy {
+        let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
+        let built_in = ParkingPolicy::default();
+        let max_wait_ms = match self.limits.max_rate_limit_wait.origin {
+            SettingOrigin::BuiltIn => built_in.max_wait_ms,
+            SettingOrigin::File { .. } | SettingOrigin::Environment { .. } | SettingOrigin::Flag { .. } => {
+                ms(&self.limits.max_rate_limit_wait)
+            }
+        };
+        ParkingPolicy { after_ms: ms(&self.limits.park_after), max_wait_ms, ..built_in }
+    }
+
     /// Returns the policy of a run with at most `max_iterations`.
     #[must_use]
     pub fn run_policy(&self, max_iterations: u32, proof: ClaimVerification) -> Policy {
@@ -335,6 +353,7 @@ impl Settings {
                 max_wait_ms: ms(&self.limits.max_rate_limit_wait),
                 max_agent_wait_ms: ms(&self.limits.max_wait),
                 agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
+                parking: self.parking_policy(),
             },
             budget: self.run_budget(),
             stall_after: self.stall_iterations.value,

@@ -7,8 +7,10 @@ use ralph_core::outcome::exit_code;
 use crate::commands::out;
 use crate::error::CommandError;
 use crate::report::{JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, ThreadedReporter};
+use ralph_app::config::ConfigSource;
 use ralph_app::run::BackgroundOutput;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
+use ralph_process::StartupPipe;
 
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
@@ -25,7 +27,13 @@ pub struct OutputArgs {
 pub enum OutputMode {
     Json,
     Plain(ReportDetail),
-    Background(BackgroundOutput),
+    Background(BackgroundMode),
+}
+
+/// How a run in the background reports, and how it continues after it was parked.
+pub struct BackgroundMode {
+    pub output: BackgroundOutput,
+    pub config: ConfigSource,
 }
 
 /// The report of a run, and whether a summary follows at its end.
@@ -52,7 +60,7 @@ impl OutputMode {
                 ThreadedReporter::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
             }
             Self::Background(background) => {
-                ThreadedReporter::start(move || start_background_report(background, max_iterations))
+                ThreadedReporter::start(move || start_background_report(background.output, max_iterations))
             }
         };
         let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
@@ -79,6 +87,6 @@ impl OutputArgs {
 fn start_background_report(output: BackgroundOutput, max_iterations: u32) -> impl RunObserver {
     let BackgroundOutput { log, startup_pipe } = output;
     NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || {
-        startup_pipe.release_parent();
+        startup_pipe.into_iter().for_each(StartupPipe::release_parent);
     })
 }

@@ -3,9 +3,10 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::commands::args::output_args::{OutputArgs, OutputMode};
+use crate::commands::args::output_args::{BackgroundMode, OutputArgs, OutputMode};
 use crate::commands::{out, report_result};
 use crate::error::CommandError;
+use ralph_app::config::ConfigSource;
 use ralph_app::run::{BackgroundRun, BackgroundRunStart, start_in_background};
 use ralph_app::view::short_id;
 use ralph_engine::run_driver::OutputVisibility;
@@ -28,11 +29,13 @@ impl DetachArgs {
 pub fn run_detached<R: BackgroundRun>(
     run: R,
     output: &OutputArgs,
+    config: ConfigSource,
     continue_run: impl FnOnce(R, OutputMode) -> Result<u8, CommandError>,
 ) -> Result<u8, CommandError> {
     let started = start_in_background(run, |run, background| {
         let background = background.map_err(CommandError::from);
-        report_result(background.and_then(|background| continue_run(run, OutputMode::Background(background))))
+        let mode = background.map(|output| OutputMode::Background(BackgroundMode { output, config }));
+        report_result(mode.and_then(|mode| continue_run(run, mode)))
     })?;
     match started {
         BackgroundRunStart::Started { run_id, pid, log } => {

@@ -3,9 +3,11 @@ use ralph_core::outcome::exit_code;
 
 use crate::commands::args::output_args::{OutputArgs, OutputMode, RunReporter};
 use crate::commands::run::detach::{DetachArgs, run_detached};
+use crate::commands::run::parked_run::ParkedRun;
 use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};
 use crate::commands::{block_on, signal_exit_code};
 use crate::error::CommandError;
+use ralph_app::config::ConfigSource;
 use ralph_app::run::{ControlSource, DrivenRun, PreparedRun, RunHost, StartedRun, start_run};
 use ralph_process::Keeper;
 
@@ -23,9 +25,10 @@ pub fn start_here_or_detached(
     prepared: PreparedRun,
     output: &OutputArgs,
     background: &DetachArgs,
+    config: ConfigSource,
 ) -> Result<u8, CommandError> {
     if background.is_requested() {
-        return run_detached(prepared, output, execute_run);
+        return run_detached(prepared, output, config, execute_run);
     }
     let show = output.output_mode(prepared.plan());
     execute_run(prepared, show)
@@ -58,6 +61,7 @@ pub fn run_host(keeper: Keeper) -> RunHost {
 /// Drives a run to its end, and prints the summary and where its work is.
 pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result<u8, CommandError> {
     let audience = output.audience();
+    let parked = ParkedRun::for_background(&started, &output)?;
     let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
     let driven = started.drive(&mut report).await;
     // Prints the last lines of the report before the summary.
@@ -70,5 +74,8 @@ pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result
         print_summary(&finished.summary);
     }
     print_delivery(&finished.delivery?, audience);
-    Ok(finished.summary.end.exit_code)
+    match parked {
+        Some(parked) if finished.summary.end.is_parked() => Box::pin(parked.continue_after_wait()).await,
+        Some(_) | None => Ok(finished.summary.end.exit_code),
+    }
 }

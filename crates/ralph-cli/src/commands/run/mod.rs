@@ -5,6 +5,7 @@ pub mod demo;
 mod demo_work;
 pub mod detach;
 pub mod execute;
+mod parked_run;
 pub mod resume;
 pub mod run_args;
 pub mod run_command;

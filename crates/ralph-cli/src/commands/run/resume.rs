@@ -63,7 +63,9 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     // This process can ask questions; the background process cannot.
     match block_on(continue_and_prepare(args, &project))? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
-            run_detached(*run, &args.output, |run, output| with_keeper(|keeper| resume_and_report(run, keeper, output)))
+            run_detached(*run, &args.output, args.config.source(), |run, output| {
+                with_keeper(|keeper| resume_and_report(run, keeper, output))
+            })
         }
         PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
             report_nothing_started(reason, args.output.audience())
@@ -136,7 +138,7 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
     }
 }
 
-async fn resume_and_report(run: ResumableRun, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
+pub async fn resume_and_report(run: ResumableRun, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
     match resume_run(run, run_host(keeper), &TerminalInteraction).await? {
         ResumeStart::Started(started) => drive_and_report(*started, output).await,
         ResumeStart::Ended(ended) => report_ended_run(*ended, output.audience()),

@@ -20,5 +20,5 @@ pub fn run(args: &RunArgs) -> Result<u8, CommandError> {
         workspace: if args.worktree { RunWorkspace::OwnWorktree } else { RunWorkspace::Project },
     };
     let prepared = prepare_run(request, project, &TerminalInteraction)?;
-    start_here_or_detached(prepared, &args.output, &args.background)
+    start_here_or_detached(prepared, &args.output, &args.background, args.config.source())
 }

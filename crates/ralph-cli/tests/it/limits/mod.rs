@@ -3,6 +3,7 @@ mod agent_waits;
 mod budgets;
 pub(crate) mod clock_changes;
 mod memory_limit;
+mod parking;
 mod rate_limits;
 mod shared_budgets;
 mod stalls;

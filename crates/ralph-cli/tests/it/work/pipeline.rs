@@ -24,6 +24,7 @@ if once "hold-$task-$role"; then touch "$marks/holding" "$marks/holding-$task"; 
 if [ -e "$marks/always-fail-$task-$role" ] || once "fail-$task-$role"; then exit 7; fi
 if [ -e "$marks/always-idle-$task-$role" ]; then echo "I looked around."; exit 0; fi
 if once "reject-$task-$role"; then echo "<reject>there is no test for $task</reject>"; exit 0; fi
+if once "wait-$task-$role"; then echo "<wait for=\"$(cat "$marks/granted-wait-$task-$role")\">the build runs</wait>"; exit 0; fi
 if once "blocked-$task-$role"; then echo "<blocked>I need a key</blocked>"; exit 0; fi
 case $role in
 coder) echo "$task" >> "done-$task"; commit "work on $task"; echo "Built $task."; echo "<promise>IMPLEMENTATION_COMPLETE</promise>";;

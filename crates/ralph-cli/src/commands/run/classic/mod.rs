@@ -54,7 +54,7 @@ impl ClassicCommand<'_> {
             when_exhausted: if self.args.strict { ExhaustionPolicy::NotComplete } else { ExhaustionPolicy::Fine },
         };
         let prepared = prepare_classic_run(request, project, &TerminalInteraction)?;
-        start_here_or_detached(prepared, &self.args.output, &self.args.background)
+        start_here_or_detached(prepared, &self.args.output, &self.args.background, self.args.config.source())
     }
 
     /// Loads the settings of all layers, with the flags as the highest.

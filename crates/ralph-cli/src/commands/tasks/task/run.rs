@@ -17,7 +17,7 @@ pub fn run(args: &TaskRunArgs) -> Result<u8, CommandError> {
     let settings = args.load_settings(&project)?;
     if args.background.is_requested() {
         let prepared = block_on(prepare(args, &settings, project))?;
-        return run_detached(prepared, &args.output, execute_run);
+        return run_detached(prepared, &args.output, args.config.source(), execute_run);
     }
     // The keeper must be forked before the store starts its thread.
     with_keeper(async |keeper| {

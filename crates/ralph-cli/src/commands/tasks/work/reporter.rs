@@ -23,13 +23,13 @@ use ralph_app::control::waits_for_decision;
 use ralph_app::error::{AppError, AppResult};
 use ralph_app::landing::LandResult;
 use ralph_app::plan::{WorkCostLimit, work_cost_limit};
-use ralph_app::view::pluralize;
+use ralph_app::view::{format_clock_time, pluralize, timestamp_json};
 use ralph_app::work::{
     StopCondition, TaskEnd, TaskEvent, WaitReason, WaitingTask, WorkAssignment, WorkObserver, WorkStartPoint,
     WorkSummary,
 };
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
+use ralph_engine::run_driver::{Clock, OutputVisibility, RunObserver, RunPlan};
 use ralph_store::BUSY_MESSAGE;
 use ralph_util::duration;
 
@@ -158,6 +158,10 @@ impl WorkReporter {
             }
             TaskEvent::Interrupted { task, stage } => {
                 (TextStyle::Bad, format!("{task}  stopped in {stage}; `ralph work` resumes it"))
+            }
+            TaskEvent::Parked { task, stage, until } => {
+                let until = format_clock_time(*until, Clock::wall_now());
+                (TextStyle::Warning, format!("{task}  {stage} is parked until {until}; its slot is free"))
             }
             TaskEvent::LeaseLost { task } => (TextStyle::Bad, format!("{task}  taken over by another worker")),
             TaskEvent::Deferred { task, reason } => (TextStyle::Bad, format!("{task}  skipped: {reason}")),
@@ -337,6 +341,7 @@ fn end_label(end: &TaskEnd) -> &'static str {
     match end {
         TaskEnd::Finished { status, .. } => status.as_str(),
         TaskEnd::Interrupted => "stopped",
+        TaskEnd::Parked { .. } => "parked",
         TaskEnd::LeaseLost => "taken over",
         TaskEnd::Deferred { .. } => "left",
     }
@@ -345,7 +350,7 @@ fn end_label(end: &TaskEnd) -> &'static str {
 fn end_reason(end: &TaskEnd) -> &str {
     match end {
         TaskEnd::Finished { reason, .. } | TaskEnd::Deferred { reason } => reason,
-        TaskEnd::Interrupted => "`ralph work` resumes it",
+        TaskEnd::Interrupted | TaskEnd::Parked { .. } => "`ralph work` resumes it",
         TaskEnd::LeaseLost => "by another worker",
     }
 }
@@ -374,6 +379,9 @@ fn event_json(event: &TaskEvent<'_>) -> Value {
         }),
         TaskEvent::Interrupted { task, stage } => {
             json!({"event": "task.stopped", "task": task, "stage": stage})
+        }
+        TaskEvent::Parked { task, stage, until } => {
+            json!({"event": "task.parked", "task": task, "stage": stage, "until": timestamp_json(until.0)})
         }
         TaskEvent::LeaseLost { task } => json!({"event": "task.lost", "task": task}),
         TaskEvent::Deferred { task, reason } => {

@@ -1,6 +1,6 @@
 //! Lists, stores and reads the files of a work tree byte by byte: without filters, line end conversion and attributes, which an
 //! agent could change. Git uses a temporary git folder, so that the settings of the repository have no effect.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use ralph_process::{current_cancel_flag, with_cancel_flag};
 
 use super::head_file::{find_common_dir, find_git_dir};
+use super::index_file::{IndexFile, build_index};
 use super::isolated_git::IsolatedGit;
 use super::temporary_folder::TemporaryFolder;
 use super::{GitError, TreeEntry};
@@ -20,7 +21,7 @@ use super::{GitError, TreeEntry};
 const EXACT_GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The largest file of a git folder that is read.
-const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+pub(super) const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The files of a work tree, judged by the ignore rules of this moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,27 +104,39 @@ impl ObjectStore {
     }
 }
 
+/// Returns whether the objects of a repository have SHA-256 names.
+pub(super) fn uses_sha256(root: &Path) -> bool {
+    ObjectStore::find(root).is_ok_and(|store| store.is_sha256)
+}
+
 /// Lists the files of a work tree.
 pub fn list_exact_files(root: &Path) -> Result<ListedFiles, GitError> {
+    let (tracked, untracked) = run_both(|| list_tracked_files(root), || list_untracked_files(root));
+    let (tracked, mut listed) = (tracked?, untracked?);
+    let paths: BTreeSet<&PathBuf> = tracked.iter().collect();
+    listed.unignored.retain(|path| !paths.contains(path));
+    listed.ignored.retain(|path| !paths.contains(path));
+    Ok(ListedFiles { tracked, ..listed })
+}
+
+/// Returns the paths in the index, sorted by their bytes.
+fn list_tracked_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+    if let Some(index) = IndexFile::read(root) {
+        return Ok(index.entries.into_iter().map(|entry| entry.path).collect());
+    }
+    let git = IsolatedGit::in_folder(root).with_timeout(EXACT_GIT_TIMEOUT);
+    let listed = git.read_stdout(&["ls-files", "-z", "--cached", "--full-name"])?;
+    Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(to_path).collect())
+}
+
+/// Lists the files of a work tree without regard to the index: tracked files are among the others.
+pub fn list_untracked_files(root: &Path) -> Result<ListedFiles, GitError> {
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
-    let cancel_flag = current_cancel_flag();
-    let list_tracked = || {
-        let git = IsolatedGit::in_folder(root).with_timeout(EXACT_GIT_TIMEOUT);
-        git.read_stdout(&["ls-files", "-z", "--cached", "--full-name"])
-    };
-    let (tracked, status) = std::thread::scope(|scope| {
-        let tracked = scope.spawn(|| match cancel_flag {
-            Some(cancel_flag) => with_cancel_flag(cancel_flag, list_tracked),
-            None => list_tracked(),
-        });
-        let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching"];
-        let status = store.git(root, &folder).read_stdout(&args);
-        (tracked.join(), status)
-    });
-    let mut listed =
-        ListedFiles { tracked: split_paths(&tracked.unwrap_or_else(|_| list_tracked())?), ..Default::default() };
-    for entry in status?.split(|byte| *byte == 0) {
+    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching"];
+    let status = store.git(root, &folder).read_stdout(&args)?;
+    let mut listed = ListedFiles::default();
+    for entry in status.split(|byte| *byte == 0) {
         match entry {
             [b'?', b'?', b' ', path @ ..] => listed.unignored.push(to_path(path)),
             [b'!', b'!', b' ', path @ ..] => listed.ignored.push(to_path(path)),
@@ -131,6 +144,19 @@ pub fn list_exact_files(root: &Path) -> Result<ListedFiles, GitError> {
         }
     }
     Ok(listed)
+}
+
+/// Runs two pieces of work at the same time. A stop of the run cancels both.
+pub fn run_both<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    let cancel_flag = current_cancel_flag();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| match cancel_flag {
+            Some(cancel_flag) => with_cancel_flag(cancel_flag, first),
+            None => first(),
+        });
+        let second = second();
+        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    })
 }
 
 /// Stores the exact bytes of files as objects, and returns the entry of each. Regular files must be readable.
@@ -168,22 +194,34 @@ pub fn store_exact_text(root: &Path, text: &[u8]) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&stored).trim_end().to_owned())
 }
 
-/// Writes a tree of these entries.
+/// Writes a tree of these entries. No entry may be below another one.
 pub fn write_exact_tree(root: &Path, entries: &BTreeMap<PathBuf, TreeEntry>) -> Result<String, GitError> {
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
-    let git = store.git(root, &folder);
-    let mut input = Vec::new();
-    for (path, entry) in entries {
-        input.extend_from_slice(format!("{} {}\t", entry.mode, entry.object).as_bytes());
-        input.extend_from_slice(path.as_os_str().as_bytes());
-        input.push(0);
-    }
-    if !input.is_empty() {
-        git.read_stdout_with_input(&["update-index", "-z", "--index-info"], &input)?;
-    }
+    let invalid =
+        || GitError::Failed { command: "write-tree".to_owned(), stderr: "an entry has an unknown form".to_owned() };
+    let index = build_index(entries, store.is_sha256).ok_or_else(invalid)?;
+    fs::write(folder.path.join("index"), index).map_err(|source| folder.to_git_error(source))?;
     // The objects were stored just now, so git need not look for each of them.
-    git.read_line(&["write-tree", "--missing-ok"])
+    store.git(root, &folder).read_line(&["write-tree", "--missing-ok"])
+}
+
+/// Returns the sizes of those objects that the repository contains.
+pub fn read_object_sizes(root: &Path, objects: &BTreeSet<&str>) -> Result<BTreeMap<String, u64>, GitError> {
+    if objects.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let store = ObjectStore::find(root)?;
+    let folder = store.create_git_folder()?;
+    let input: String = objects.iter().flat_map(|object| [object, "\n"]).collect();
+    let args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
+    let listed = store.git(root, &folder).read_stdout_with_input(&args, input.as_bytes())?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let sizes = listed.lines().filter_map(|line| {
+        let (object, size) = line.split_once(' ')?;
+        Some((object.to_owned(), size.parse().ok()?))
+    });
+    Ok(sizes.collect())
 }
 
 /// Returns the contents of objects, in their order.
@@ -219,7 +257,7 @@ pub fn open_regular_file(path: &Path) -> io::Result<fs::File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
-fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_regular_file(path)?.take(limit).read_to_end(&mut content)?;
     Ok(content)
@@ -238,10 +276,6 @@ fn push_quoted_line(input: &mut Vec<u8>, path: &OsStr) {
         input.extend_from_slice(bytes);
     }
     input.push(b'\n');
-}
-
-fn split_paths(listed: &[u8]) -> Vec<PathBuf> {
-    listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(to_path).collect()
 }
 
 fn to_path(bytes: &[u8]) -> PathBuf {

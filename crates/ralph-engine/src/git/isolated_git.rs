@@ -2,6 +2,7 @@
 //! works in the repository could have set any of them.
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::{self, PipeReader, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -34,6 +35,16 @@ pub const REPOSITORY_VARIABLES: &[&str] = &[
 /// them.
 pub(super) const SAFE_OPTIONS: &[&str] =
     &["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+
+/// Every pipe has room for this much, so that it can be filled before git reads it.
+const MAX_PIPE_INPUT_BYTES: usize = 4096;
+
+/// Returns a pipe that contains `input` and then ends.
+fn fill_pipe(input: &[u8]) -> io::Result<PipeReader> {
+    let (reader, mut writer) = io::pipe()?;
+    writer.write_all(input)?;
+    Ok(reader)
+}
 
 /// A working directory for git, with additional variables and a timeout.
 pub(super) struct IsolatedGit<'a> {
@@ -85,6 +96,11 @@ impl<'a> IsolatedGit<'a> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         if input.is_empty() {
             return run_to_exit(&mut self.build_command(), &args, Stdio::null(), self.timeout);
+        }
+        if input.len() <= MAX_PIPE_INPUT_BYTES
+            && let Ok(pipe) = fill_pipe(input)
+        {
+            return run_to_exit(&mut self.build_command(), &args, pipe.into(), self.timeout);
         }
         let folder = TemporaryFolder::create("input")?;
         let path = folder.path.join("input");

@@ -3,11 +3,14 @@ mod changes;
 mod checkout;
 mod checkout_surroundings;
 mod commit_tree;
+mod conversions;
 mod exact_files;
 mod head_file;
 mod ignored;
+mod index_file;
 mod isolated_git;
 mod linked_worktrees;
+mod loose_refs;
 mod merge;
 mod object_check;
 mod position;
@@ -41,17 +44,20 @@ pub use changes::{
 };
 pub use checkout::{CheckoutError, TemporaryCheckout};
 pub use commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
+pub use conversions::{Conversion, list_converted_files};
 pub use exact_files::{
-    ExactFile, ExactFileKind, ListedFiles, list_exact_files, open_regular_file, read_objects, store_exact_files,
-    store_exact_text, write_exact_tree,
+    ExactFile, ExactFileKind, ListedFiles, list_exact_files, list_untracked_files, open_regular_file,
+    read_object_sizes, read_objects, run_both, store_exact_files, store_exact_text, write_exact_tree,
 };
 pub use head_file::read_head_file;
 pub use ignored::exclude_ignored;
+pub use index_file::{IndexEntry, IndexFile};
 pub use isolated_git::REPOSITORY_VARIABLES;
 pub use linked_worktrees::{
     LinkedWorktree, add_worktree, finish_worktree_checkout, git_common_dir, list_worktrees, lock_worktree,
     remove_worktree, repair_worktree, worktree_git_path,
 };
+pub use loose_refs::create_refs;
 pub use merge::{MergeResult, is_ancestor, merge_commits};
 pub use object_check::{find_forged_object, list_folder_objects};
 pub use position::read_position;

@@ -1,10 +1,12 @@
 //! A temporary folder outside every project, removed when its value is dropped. Folders of killed processes are removed
-//! when the next folder is created. Hand-written because the `tempfile` crate does not remove folders of killed
+//! when another process creates its first one. Hand-written because the `tempfile` crate does not remove folders of killed
 //! processes.
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::GitError;
 
@@ -20,7 +22,9 @@ impl TemporaryFolder {
     pub(super) fn create(purpose: &str) -> Result<Self, GitError> {
         let parent = std::env::temp_dir();
         let parent = parent.canonicalize().unwrap_or(parent);
-        remove_stale_folders(&parent, purpose);
+        if is_first_use(purpose) {
+            remove_stale_folders(&parent, purpose);
+        }
         let name = format!("{FOLDER_NAME_PREFIX}{purpose}-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
         let path = parent.join(name);
         match DirBuilder::new().mode(0o700).create(&path) {
@@ -56,6 +60,12 @@ fn make_writable(folder: &Path) {
             make_writable(&entry.path());
         }
     }
+}
+
+/// Returns whether this process creates its first folder for this purpose: reading a large folder takes time.
+fn is_first_use(purpose: &str) -> bool {
+    static USED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    USED.lock().unwrap_or_else(PoisonError::into_inner).insert(purpose.to_owned())
 }
 
 /// Removes the folders of this user whose processes have exited.

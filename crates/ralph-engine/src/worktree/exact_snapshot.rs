@@ -1,24 +1,20 @@
 //! Takes snapshots of a work tree with the exact bytes and modes of its files, from which a run can be undone.
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::WorktreeError;
-use crate::git::{self, ExactFile, ExactFileKind, TreeEntry};
-
-/// Larger files that git does not track are not copied into the repository, alone or together.
-const MAX_UNTRACKED_BYTES: u64 = 64 << 20;
-
-/// Larger files are left out.
-const MAX_FILE_BYTES: u64 = 256 << 20;
+use super::snapshot_files::{SnapshotFiles, TOO_LARGE, inspect_paths};
+use super::snapshot_stamp::SystemMoment;
+use crate::git::{self, TreeEntry};
 
 /// The files of a work tree at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExactSnapshot {
-    pub entries: BTreeMap<PathBuf, TreeEntry>,
+    pub(super) files: SnapshotFiles,
+    /// The tree with all files.
+    pub(super) tree: String,
     pub notes: SnapshotNotes,
     /// Files and folders that existed and were ignored.
     pub ignored: Vec<PathBuf>,
@@ -38,8 +34,6 @@ pub struct LeftOutPath {
     pub path: PathBuf,
     pub reason: String,
 }
-
-const TOO_LARGE: &str = "larger than 256 MB";
 
 impl SnapshotNotes {
     pub(super) fn has_too_large_file(&self) -> bool {
@@ -76,30 +70,57 @@ impl SnapshotNotes {
     }
 }
 
-/// Takes a snapshot of all files that are not ignored now.
-pub fn snapshot_files(root: &Path) -> Result<ExactSnapshot, WorktreeError> {
-    let git::ListedFiles { tracked, unignored, ignored } = git::list_exact_files(root)?;
+/// Takes a snapshot of all files that are not ignored now. Every file is read.
+pub(super) fn snapshot_files(root: &Path) -> Result<ExactSnapshot, WorktreeError> {
+    let listed = git::list_exact_files(root)?;
+    snapshot_listed_files(root, listed, SystemMoment::now(), &SnapshotFiles::default(), None)
+}
+
+/// A tree that exists already.
+pub(super) struct StoredTree {
+    pub(super) tree: String,
+    pub(super) entries: BTreeMap<PathBuf, TreeEntry>,
+}
+
+/// Takes a snapshot of these files. Those that are as in `known` are not read again; `moment` is before their stamps in `known`
+/// were read.
+pub(super) fn snapshot_listed_files(
+    root: &Path,
+    listed: git::ListedFiles,
+    moment: SystemMoment,
+    known: &SnapshotFiles,
+    stored: Option<StoredTree>,
+) -> Result<ExactSnapshot, WorktreeError> {
+    let git::ListedFiles { tracked, unignored, ignored } = listed;
     let tracked: BTreeSet<PathBuf> = tracked.into_iter().collect();
     let ignored = ignored.into_iter().filter(|path| !tracked.contains(path)).collect();
     let paths: BTreeSet<PathBuf> = tracked.iter().cloned().chain(unignored).collect();
-    let inspected = inspect_paths(root, paths, &tracked)?;
-    let entries = git::store_exact_files(root, &inspected.files)?;
-    Ok(ExactSnapshot { entries, notes: inspected.notes, ignored })
+    let inspected = inspect_paths(root, paths, &tracked, known)?;
+    let (mut files, notes) = inspected.store(root)?;
+    files.forget_unsettled_stamps(moment);
+    let tree = match stored.filter(|stored| stored.entries == files.entries) {
+        Some(stored) => stored.tree,
+        None => git::write_exact_tree(root, &files.entries)?,
+    };
+    Ok(ExactSnapshot { files, tree, notes, ignored })
 }
 
-/// Takes a snapshot after a run. What was ignored or left out before the run stays out, and what was in the snapshot before the
-/// run stays in, whatever the ignore rules are now.
-pub fn snapshot_files_since(root: &Path, before: &ExactSnapshot) -> Result<ExactSnapshot, WorktreeError> {
-    let git::ListedFiles { tracked, unignored, ignored } = git::list_exact_files(root)?;
+/// Takes a snapshot after a run and returns its tree. What was ignored or left out before the run stays out, and what was in the
+/// snapshot before the run stays in, whatever the ignore rules are now. Files that have not changed are not read again.
+pub(super) fn snapshot_files_since(root: &Path, before: &ExactSnapshot) -> Result<String, WorktreeError> {
+    let git::ListedFiles { tracked, unignored, .. } = git::list_exact_files(root)?;
     let excluded: BTreeSet<&Path> = before.excluded_paths().collect();
     let is_excluded = |path: &Path| path.ancestors().any(|part| excluded.contains(part));
     let candidates = tracked.iter().cloned().chain(unignored);
-    let candidates = candidates.filter(|path| before.entries.contains_key(path) || !is_excluded(path));
-    let paths: BTreeSet<PathBuf> = candidates.chain(before.entries.keys().cloned()).collect();
-    let known = before.entries.keys().cloned().chain(tracked).collect();
-    let inspected = inspect_paths(root, paths, &known)?;
-    let entries = git::store_exact_files(root, &inspected.files)?;
-    Ok(ExactSnapshot { entries, notes: inspected.notes, ignored })
+    let candidates = candidates.filter(|path| before.files.entries.contains_key(path) || !is_excluded(path));
+    let paths: BTreeSet<PathBuf> = candidates.chain(before.files.entries.keys().cloned()).collect();
+    let known_paths = before.files.entries.keys().cloned().chain(tracked).collect();
+    let inspected = inspect_paths(root, paths, &known_paths, &before.files)?;
+    let (files, _) = inspected.store(root)?;
+    if files.entries == before.files.entries {
+        return Ok(before.tree.clone());
+    }
+    Ok(git::write_exact_tree(root, &files.entries)?)
 }
 
 impl ExactSnapshot {
@@ -116,69 +137,6 @@ pub(super) fn read_current_entries(
     paths: impl IntoIterator<Item = PathBuf>,
 ) -> Result<BTreeMap<PathBuf, TreeEntry>, WorktreeError> {
     let paths: BTreeSet<PathBuf> = paths.into_iter().collect();
-    let inspected = inspect_paths(root, paths.clone(), &paths)?;
-    Ok(git::store_exact_files(root, &inspected.files)?)
-}
-
-#[derive(Default)]
-struct InspectedPaths {
-    files: Vec<ExactFile>,
-    notes: SnapshotNotes,
-}
-
-/// Decides which paths a snapshot contains, without reading a file.
-fn inspect_paths(
-    root: &Path,
-    paths: BTreeSet<PathBuf>,
-    known: &BTreeSet<PathBuf>,
-) -> Result<InspectedPaths, WorktreeError> {
-    let mut inspected = InspectedPaths::default();
-    let mut untracked_bytes = 0;
-    for path in paths {
-        if ralph_process::is_cancelled() {
-            let command = "hash-object".to_owned();
-            return Err(git::GitError::Stopped { command }.into());
-        }
-        let Ok(found) = root.join(&path).symlink_metadata() else { continue };
-        let kind = match inspect_file(root, &path, &found) {
-            Ok(kind) => kind,
-            Err(reason) => {
-                // A trailing slash marks a nested repository.
-                let path = path.components().collect();
-                inspected.notes.left_out.push(LeftOutPath { path, reason: reason.to_owned() });
-                continue;
-            }
-        };
-        if !known.contains(&path) {
-            untracked_bytes += found.len();
-        }
-        let mode = found.permissions().mode() & 0o7777;
-        if found.is_file() && !matches!(mode, 0o644 | 0o755) {
-            inspected.notes.modes.insert(path.clone(), mode);
-        }
-        inspected.files.push(ExactFile { path, kind });
-    }
-    if untracked_bytes > MAX_UNTRACKED_BYTES {
-        return Err(WorktreeError::TooMuchUncommitted);
-    }
-    Ok(inspected)
-}
-
-fn inspect_file(root: &Path, path: &Path, found: &Metadata) -> Result<ExactFileKind, &'static str> {
-    if found.is_symlink() {
-        let target = root.join(path).read_link().map_err(|_| "unreadable link")?;
-        return Ok(ExactFileKind::Link(target.into_os_string()));
-    }
-    if found.is_dir() {
-        return Err("nested repository");
-    }
-    if !found.is_file() {
-        return Err("not a regular file");
-    }
-    if found.len() > MAX_FILE_BYTES {
-        return Err(TOO_LARGE);
-    }
-    git::open_regular_file(&root.join(path)).map_err(|_| "unreadable file")?;
-    let is_executable = found.permissions().mode() & 0o100 != 0;
-    Ok(if is_executable { ExactFileKind::Executable } else { ExactFileKind::Regular })
+    let inspected = inspect_paths(root, paths.clone(), &paths, &SnapshotFiles::default())?;
+    Ok(inspected.store(root)?.0.entries)
 }

@@ -15,6 +15,9 @@ mod rewind;
 mod run_history;
 mod setup;
 mod snapshot;
+mod snapshot_files;
+mod snapshot_stamp;
+mod start_snapshot;
 #[cfg(test)]
 mod tests;
 

@@ -13,7 +13,8 @@ use super::exact_snapshot::{
 };
 use super::land::remove_file_and_empty_parents;
 use super::obstacles::find_obstacles;
-use crate::git::{self, ExpectedRef, RefUpdate, TreeDiffEntry, TreeDiffKind, TreeEntry};
+use super::start_snapshot::{StartSnapshot, take_start_snapshot};
+use crate::git::{self, RefUpdate, TreeDiffEntry, TreeDiffKind, TreeEntry};
 
 /// How many runs keep their snapshots.
 pub(super) const MAX_REMEMBERED_RUNS: usize = 50;
@@ -43,10 +44,6 @@ impl RunRef {
         };
         format!("{RUN_REF_PREFIX}{run}/{name}")
     }
-
-    fn set(self, run: &str, to: String) -> RefUpdate {
-        RefUpdate::Set { name: self.name(run), to, expected: ExpectedRef::Any }
-    }
 }
 
 /// The trees of a work tree before and after a run.
@@ -66,26 +63,29 @@ pub enum BaseTree {
 
 /// Records the files before a run.
 pub fn record_run_start(root: &Path, run: &str, base: BaseTree) -> Result<ExactSnapshot, WorktreeError> {
-    let snapshot = snapshot_files(root)?;
-    let mut changes = vec![RunRef::Before.set(run, git::write_exact_tree(root, &snapshot.entries)?)];
-    let notes = snapshot.notes.to_bytes();
+    let StartSnapshot { exact, base_tree } = take_start_snapshot(root, base)?;
+    let mut refs = Vec::new();
+    let notes = exact.notes.to_bytes();
     if !notes.is_empty() {
-        changes.push(RunRef::Notes.set(run, git::store_exact_text(root, &notes)?));
+        refs.push((RunRef::Notes.name(run), git::store_exact_text(root, &notes)?));
     }
     // Git would read a huge file to its end.
-    if base == BaseTree::Needed && !snapshot.notes.has_too_large_file() {
-        changes.push(RunRef::Base.set(run, git::write_worktree_tree(root)?));
+    if base == BaseTree::Needed && !exact.notes.has_too_large_file() {
+        let tree = base_tree.map_or_else(|| git::write_worktree_tree(root), Ok)?;
+        refs.push((RunRef::Base.name(run), tree));
     }
-    git::update_refs(root, &changes, "ralph: before a run")?;
-    Ok(snapshot)
+    // The last one: a run with it has all of them.
+    refs.push((RunRef::Before.name(run), exact.tree.clone()));
+    git::create_refs(root, &refs, "ralph: before a run")?;
+    Ok(exact)
 }
 
 /// Records the files after a run, and forgets the snapshots of old runs.
 pub fn record_run_end(root: &Path, run: &str, before: &ExactSnapshot) -> Result<(), WorktreeError> {
-    let after = snapshot_files_since(root, before)?;
-    let mut changes = vec![RunRef::After.set(run, git::write_exact_tree(root, &after.entries)?)];
-    changes.extend(expired_run_refs(root)?);
-    Ok(git::update_refs(root, &changes, "ralph: after a run")?)
+    let (expired, after) = git::run_both(|| expired_run_refs(root), || snapshot_files_since(root, before));
+    git::create_refs(root, &[(RunRef::After.name(run), after?)], "ralph: after a run")?;
+    let expired = expired?;
+    if expired.is_empty() { Ok(()) } else { Ok(git::update_refs(root, &expired, "ralph: after a run")?) }
 }
 
 /// Returns deletions for the snapshots of old runs, except backups of an undo. Run ids sort by start time.
@@ -113,7 +113,7 @@ pub fn read_base_tree(root: &Path, run: &str) -> Result<Option<String>, Worktree
 
 /// Returns a tree of the exact files as they are now, for a comparison with the files before a run.
 pub fn write_current_tree(root: &Path) -> Result<String, WorktreeError> {
-    Ok(git::write_exact_tree(root, &snapshot_files(root)?.entries)?)
+    Ok(snapshot_files(root)?.tree)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,4 +2,5 @@
 mod create;
 mod land;
 mod run_history;
+mod start_snapshot;
 pub(super) mod worktree_fixture;

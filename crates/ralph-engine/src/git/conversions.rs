@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_file_that_git_may_convert_is_found_wherever_its_attribute_is_set() {
         let (_temp, root) = new_repository();
-        let attributes = "* text=auto eol=lf\n*.c text\n*.k ident\n*.f filter=f\n*.raw -text\n*.old crlf\n";
+        let attributes = "* text=auto eol=lf\n*.c text\n*.k ident\n*.f filter=f\n*.raw -text\n*.old !text !eol crlf\n";
         std::fs::write(root.join(".gitattributes"), attributes).unwrap();
         std::fs::create_dir_all(root.join(".git/info")).unwrap();
         std::fs::write(root.join(".git/info/attributes"), "*.e working-tree-encoding=UTF-16\n").unwrap();

@@ -83,7 +83,7 @@ fn read_all_files(root: &Path, paths: &[PathBuf]) -> Result<SnapshotFiles, Workt
 }
 
 /// Returns the files with the content that the index names. The repository must contain it with the size of the file: git
-/// could have converted the line ends with settings that are gone.
+/// could have converted the line ends with settings that are gone. (A filter that is gone and kept the size is not noticed.)
 pub(super) fn find_unchanged_files(root: &Path, index: &IndexFile) -> Result<SnapshotFiles, WorktreeError> {
     let mut folders = RealFolders::new(root);
     let mut candidates = Vec::new();

@@ -109,8 +109,12 @@ fn hash_worktree_and<T>(
                 .with_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repository.objects)
         }
     };
-    let left_out = add_all_files(&git)?;
-    let tree = git.read_line(&[INDEX_OPTIONS, &["write-tree"]].concat())?;
+    let added = add_all_files(&git)?;
+    let left_out = added.left_out;
+    let tree = match &repository.head {
+        Some(head) if added.is_unchanged => head.tree.clone(),
+        Some(_) | None => git.read_line(&[INDEX_OPTIONS, &["write-tree"]].concat())?,
+    };
     trusted_index::remember_index(root, &index);
     use_index(&git, WorktreeHash { head: repository.head, tree, left_out })
 }
@@ -161,14 +165,25 @@ impl RepositoryPosition {
     }
 }
 
-/// Adds all files to the index. Returns git's error message about files that it could not add: an unreadable file, or a
-/// nested repository without a commit, does not prevent the others from being added.
-fn add_all_files(git: &IsolatedGit<'_>) -> Result<Option<String>, GitError> {
-    let add = [INDEX_OPTIONS, &["add", "--all"]].concat();
-    let Err(refused) = git.read_stdout(&add) else { return Ok(None) };
+struct AddedFiles {
+    /// Whether git added and removed nothing, so that the index still has the tree of HEAD.
+    is_unchanged: bool,
+    /// Git's error message about files that it could not add: an unreadable file, or a nested repository without a commit, does
+    /// not prevent the others from being added.
+    left_out: Option<String>,
+}
+
+/// Adds all files to the index.
+fn add_all_files(git: &IsolatedGit<'_>) -> Result<AddedFiles, GitError> {
+    // Git names every file whose entry changes.
+    let add = [INDEX_OPTIONS, &["add", "--all", "--verbose"]].concat();
+    let refused = match git.read_stdout(&add) {
+        Ok(names) => return Ok(AddedFiles { is_unchanged: names.is_empty(), left_out: None }),
+        Err(refused) => refused,
+    };
     match git.read_stdout(&[&add[..], &["--ignore-errors"]].concat()) {
-        Ok(_) => Ok(None),
-        Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
+        Ok(_) => Ok(AddedFiles { is_unchanged: false, left_out: None }),
+        Err(GitError::Failed { stderr, .. }) => Ok(AddedFiles { is_unchanged: false, left_out: Some(stderr) }),
         Err(
             GitError::NotStarted { .. }
             | GitError::TimedOut { .. }

@@ -167,7 +167,7 @@ fn overwrite_secretly(file: &Path) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 60, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 60, failure_persistence: None, ..Default::default() })]
 
     // finding: N41, N42
     #[test]

@@ -96,50 +96,57 @@ fn parse_entries(index: &[u8], object_bytes: usize) -> Option<Vec<IndexEntry>> {
     if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let (mut at, mut entries, mut name) = (HEADER_BYTES, Vec::new(), Vec::new());
-    for _ in 0..read_number(index, 8)? {
-        at = parse_entry(index, at, version, object_bytes, &mut name, &mut entries)?;
-    }
-    only_optional_extensions(index.get(at..index.len().checked_sub(object_bytes)?)?).then_some(entries)
+    let mut reader = EntryReader { index, version, object_bytes, at: HEADER_BYTES, name: Vec::new() };
+    let entries: Option<Vec<IndexEntry>> = (0..read_number(index, 8)?).map(|_| reader.read_entry()).collect();
+    let extensions = index.get(reader.at..index.len().checked_sub(object_bytes)?)?;
+    entries.filter(|_| only_optional_extensions(extensions))
 }
 
-/// Reads the entry at `at`, and returns where the next one begins. `name` is the name of the entry before.
-fn parse_entry(
-    index: &[u8],
-    at: usize,
+struct EntryReader<'a> {
+    index: &'a [u8],
     version: u32,
     object_bytes: usize,
-    name: &mut Vec<u8>,
-    entries: &mut Vec<IndexEntry>,
-) -> Option<usize> {
-    const EXTENDED: u16 = 0x4000;
-    const FLAGS_AND_STAGE: u16 = 0xf000;
-    let mut stat = [0; 10];
-    for (number, value) in stat.iter_mut().enumerate() {
-        *value = read_number(index, at + number * 4)?;
+    /// Where the next entry begins.
+    at: usize,
+    /// The name of the last entry.
+    name: Vec<u8>,
+}
+
+impl EntryReader<'_> {
+    fn read_entry(&mut self) -> Option<IndexEntry> {
+        const EXTENDED: u16 = 0x4000;
+        const FLAGS_AND_STAGE: u16 = 0xf000;
+        let mut stat = [0; 10];
+        for (number, value) in stat.iter_mut().enumerate() {
+            *value = read_number(self.index, self.at + number * 4)?;
+        }
+        let object_at = self.at + STAT_BYTES;
+        let flags_at = object_at + self.object_bytes;
+        let object: String = self.index.get(object_at..flags_at)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let flags = u16::from_be_bytes(self.index.get(flags_at..flags_at + 2)?.try_into().ok()?);
+        self.read_name(flags_at + if flags & EXTENDED == 0 { 2 } else { 4 })?;
+        let path = OsString::from_vec(self.name.clone()).into();
+        let content = TreeEntry { mode: format!("{:06o}", stat[6]), object };
+        Some(IndexEntry { path, content, stat, is_plain: flags & FLAGS_AND_STAGE == 0 })
     }
-    let object_at = at + STAT_BYTES;
-    let object: String =
-        index.get(object_at..object_at + object_bytes)?.iter().map(|byte| format!("{byte:02x}")).collect();
-    let flags_at = object_at + object_bytes;
-    let flags = u16::from_be_bytes(index.get(flags_at..flags_at + 2)?.try_into().ok()?);
-    let mut name_at = flags_at + if flags & EXTENDED == 0 { 2 } else { 4 };
-    if version == 4 {
-        let (dropped, length) = read_varint(index.get(name_at..)?)?;
-        name.truncate(name.len().checked_sub(dropped)?);
-        name_at += length;
-    } else {
-        name.clear();
+
+    /// Reads the name at the end of an entry.
+    fn read_name(&mut self, mut at: usize) -> Option<()> {
+        let mut kept = 0;
+        if self.version == 4 {
+            let (dropped, length) = read_varint(self.index.get(at..)?)?;
+            kept = self.name.len().checked_sub(dropped)?;
+            at += length;
+        }
+        let rest = self.index.get(at..)?;
+        let name = rest.get(..memchr::memchr(0, rest)?)?;
+        self.name.truncate(kept);
+        self.name.extend_from_slice(name);
+        let end = at + name.len();
+        // In the older versions, every entry ends with one to eight zero bytes, at a multiple of eight.
+        self.at = if self.version == 4 { end + 1 } else { self.at + ((end - self.at + 8) & !7) };
+        Some(())
     }
-    let rest = index.get(name_at..)?;
-    let length = memchr::memchr(0, rest)?;
-    name.extend_from_slice(rest.get(..length)?);
-    let path = OsString::from_vec(name.clone()).into();
-    let content = TreeEntry { mode: format!("{:06o}", stat[6]), object };
-    entries.push(IndexEntry { path, content, stat, is_plain: flags & FLAGS_AND_STAGE == 0 });
-    // In the older versions, every entry ends with one to eight zero bytes, at a multiple of eight.
-    let end = name_at + length;
-    Some(if version == 4 { end + 1 } else { at + ((end - at + 8) & !7) })
 }
 
 /// Returns whether git may ignore all extensions: others, such as that of a split index, change the meaning of the entries.

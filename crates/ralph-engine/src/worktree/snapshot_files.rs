@@ -45,7 +45,8 @@ impl SnapshotFiles {
 #[derive(Default)]
 pub(super) struct InspectedPaths {
     unchanged: Vec<(PathBuf, SnapshotStamp, TreeEntry)>,
-    changed: Vec<ExactFile>,
+    /// The files that must be read.
+    pub(super) changed: Vec<ExactFile>,
     changed_stamps: Vec<SnapshotStamp>,
     notes: SnapshotNotes,
 }

@@ -50,7 +50,6 @@ pub(super) struct SystemMoment {
 }
 
 impl SystemMoment {
-    #[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
     pub(super) fn now() -> Self {
         Self { since_epoch: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
     }

@@ -12,7 +12,10 @@ use crate::git::testing::{commit_all, new_repository};
 use crate::git::{IndexFile, run_git, write_worktree_tree};
 use crate::worktree::exact_snapshot::{snapshot_files, snapshot_files_since};
 use crate::worktree::run_history::{BaseTree, record_run_end, record_run_start, undo_run};
-use crate::worktree::start_snapshot::{StartLimits, take_start_snapshot, take_start_snapshot_with};
+use crate::worktree::snapshot_files::inspect_paths;
+use crate::worktree::start_snapshot::{
+    StartLimits, find_unchanged_files, take_start_snapshot, take_start_snapshot_with,
+};
 use crate::worktree::tests::worktree_fixture::WorktreeFixture;
 
 /// No file is read only because there are few.
@@ -28,7 +31,7 @@ fn let_index_settle(root: &Path) {
 /// Returns the paths whose content was taken from the index.
 fn unread_files(root: &Path) -> BTreeSet<PathBuf> {
     let index = IndexFile::read(root).unwrap();
-    super::super::start_snapshot::find_unchanged_files(root, &index).unwrap().stamps.into_keys().collect()
+    find_unchanged_files(root, &index).unwrap().stamps.into_keys().collect()
 }
 
 /// What a user may do with a file of the repository.
@@ -206,6 +209,32 @@ fn only_files_that_may_have_changed_are_read() {
         take_start_snapshot(&root, BaseTree::NotNeeded).unwrap().exact.tree,
         snapshot_files(&root).unwrap().tree
     );
+}
+
+// finding: N42
+#[test]
+fn after_a_run_only_files_with_another_stamp_are_read() {
+    let (_temp, root) = new_repository();
+    for number in 0..300 {
+        fs::write(root.join(format!("f{number}")), number.to_string()).unwrap();
+    }
+    commit_all(&root);
+    fs::write(root.join("untracked"), "mine").unwrap();
+    // The clock must have advanced since the last change.
+    let before = loop {
+        let start = take_start_snapshot(&root, BaseTree::NotNeeded).unwrap().exact.files;
+        if start.stamps.len() == 302 {
+            break start;
+        }
+    };
+    fs::write(root.join("f7"), "x").unwrap();
+    overwrite_secretly(&root.join("f123"));
+    fs::remove_file(root.join("f9")).unwrap();
+    fs::write(root.join("new"), "").unwrap();
+    let paths: BTreeSet<PathBuf> = before.entries.keys().cloned().chain([PathBuf::from("new")]).collect();
+    let read = inspect_paths(&root, paths.clone(), &paths, &before).unwrap().changed;
+    let names: Vec<PathBuf> = read.into_iter().map(|file| file.path).collect();
+    assert_eq!(names, ["f123", "f7", "new"].map(PathBuf::from));
 }
 
 // finding: N42

@@ -248,14 +248,14 @@ impl WorkerView {
     fn to_line(&self, now: UnixMillis) -> String {
         match &self.process {
             Some(process) => {
-                format!("{} (ralph work): started {} ago", self.id, format_age(now.elapsed_since(process.since)))
+                format!("{} (background worker): started {} ago", self.id, format_age(now.elapsed_since(process.since)))
             }
             None => self.line_without_elapsed_time(),
         }
     }
 
     fn line_without_elapsed_time(&self) -> String {
-        format!("{} (ralph work){}", self.id, if self.process.is_some() { "" } else { ": died" })
+        format!("{} (background worker){}", self.id, if self.process.is_some() { "" } else { ": died" })
     }
 
     fn remedy(&self) -> LoopRemedy {

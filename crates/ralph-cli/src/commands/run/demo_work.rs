@@ -22,11 +22,11 @@ const AGENT_PACE_MS: &str = "150";
 pub fn run_demo_work(is_fast: bool) -> Result<u8, CommandError> {
     let repository = create_demo_work_repository()?;
     print_introduction(&repository);
-    block_on(async { Ok(import_demo_tasks(&repository, &TerminalInteraction).await?) })?;
     let is_watched = io::stderr().is_terminal() && !is_fast;
     let pace: &[&str] = if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] };
     let pace = pace.iter().map(|&arg| arg.to_owned()).collect();
-    let code = run_worker_here(demo_settings(), Project::find_from(&repository.root)?, |observer| {
+    let import = import_demo_tasks(&repository, &TerminalInteraction);
+    let code = run_worker_here(demo_settings(), Project::find_from(&repository.root)?, import, |observer| {
         prepare_demo_work(&repository, pace, Box::new(TerminalInteraction), observer)
     })?;
     print_result(&repository)?;

@@ -57,7 +57,7 @@ fn print_preview(args: &LandArgs, preview: &LandingPreview) {
     if args.json {
         out::print_line(&preview_json(preview).to_string());
     } else {
-        out::print_data(&preview_text(preview));
+        out::print_wrapped(&preview_text(preview));
     }
 }
 
@@ -65,6 +65,6 @@ fn print_report(args: &LandArgs, report: &LandReport) {
     if args.json {
         out::print_line(&report_json(report).to_string());
     } else {
-        out::print_data(&report_text(report));
+        out::print_wrapped(&report_text(report));
     }
 }

@@ -53,7 +53,7 @@ fn a_detached_worker_survives_its_terminal_and_is_shown_and_followed_to_its_end(
     assert!(is_alive(worker.pid), "the worker continues after the terminal was closed");
 
     let status = beside(&project, &["status"]).expect(0).stdout;
-    assert!(status.contains(&format!("{} (ralph work): started ", worker.run)), "{status}");
+    assert!(status.contains(&format!("{} (background worker): started ", worker.run)), "{status}");
     assert!(status.contains(&format!("ralph cancel {} stops it", worker.run)), "{status}");
     let attached = project.ralph(["attach"]).start();
     fs::write(&go, "").unwrap();
@@ -106,7 +106,7 @@ fn a_killed_worker_is_shown_until_the_next_one_starts() {
     wait_until("the processes of the worker are gone", || project.processes_of_runs().is_empty());
     assert_eq!(worker_entries(&project)[0]["status"], "died");
     let status = beside(&project, &["status"]).expect(0).stdout;
-    assert!(status.contains(&format!("{} (ralph work): died", worker.run)), "{status}");
+    assert!(status.contains(&format!("{} (background worker): died", worker.run)), "{status}");
     let attached = beside(&project, &["attach", &worker.run]).expect(3).stderr;
     assert!(attached.contains("died; `ralph work` resumes its tasks"), "{attached}");
     work(&project, &["--until-idle"]).output().expect(0);

@@ -1,6 +1,6 @@
 //! `ralph demo --work`: a whole specification with the scripted agent, without an account, and the morning after it.
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{CallOutput, Project};
@@ -12,7 +12,7 @@ fn demo_folder(project: &Project) -> PathBuf {
     entries.into_iter().find(is_demo).unwrap()
 }
 
-fn call(project: &Project, folder: &PathBuf, args: &[&str]) -> CallOutput {
+fn call(project: &Project, folder: &Path, args: &[&str]) -> CallOutput {
     project.ralph(args).folder(folder).start().wait_without_invariants().expect(0)
 }
 

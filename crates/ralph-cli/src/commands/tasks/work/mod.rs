@@ -73,16 +73,21 @@ struct WorkOutput {
     startup: Option<WorkerStartup>,
 }
 
-/// Runs a worker here that has no flags, and reports it for people.
+/// Runs a worker here that has no flags, and reports it for people. `import` creates its tasks first.
 pub(in crate::commands) fn run_worker_here(
     settings: Settings,
     project: Project,
+    import: impl Future<Output = AppResult<()>>,
     prepare: impl FnOnce(Arc<dyn WorkObserver>) -> AppResult<PreparedWork>,
 ) -> Result<u8, CommandError> {
     let reporter = Arc::new(WorkReporter::new(&OutputArgs::default(), false));
     let prepared = prepare(Arc::clone(&reporter) as Arc<dyn WorkObserver>)?;
     let output = WorkOutput { reporter, settings, project, startup: None };
-    with_keeper(|keeper| run_worker(prepared, keeper, output))
+    // The store starts a thread, so the import must not come before the keeper.
+    with_keeper(async |keeper| {
+        import.await?;
+        run_worker(prepared, keeper, output).await
+    })
 }
 
 /// Runs the worker, and prints the introduction and the summary.

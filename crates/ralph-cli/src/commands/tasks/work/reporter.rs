@@ -239,7 +239,7 @@ impl WorkObserver for WorkReporter {
         match self.audience {
             OutputVisibility::Hidden => self.print_json(&json!({"event": event, "task": task, "message": text})),
             OutputVisibility::Shown => {
-                text.lines().for_each(|line| self.activities.print_note(&format!("{task}  {line}")))
+                text.lines().for_each(|line| self.activities.print_note(&format!("{task}  {line}")));
             }
         }
     }

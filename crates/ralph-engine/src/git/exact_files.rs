@@ -28,7 +28,7 @@ pub(super) const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 pub struct ListedFiles {
     /// Files that the index contains, ignored or not.
     pub tracked: Vec<PathBuf>,
-    /// Other files that are not ignored. A nested repository is listed as one path that ends with a slash.
+    /// Files that are not ignored, tracked or not. A nested repository is listed as one path that ends with a slash.
     pub unignored: Vec<PathBuf>,
     /// Ignored files; an ignored folder is one path.
     pub ignored: Vec<PathBuf>,
@@ -114,7 +114,6 @@ pub fn list_exact_files(root: &Path) -> Result<ListedFiles, GitError> {
     let (tracked, untracked) = run_both(|| list_tracked_files(root), || list_untracked_files(root));
     let (tracked, mut listed) = (tracked?, untracked?);
     let paths: BTreeSet<&PathBuf> = tracked.iter().collect();
-    listed.unignored.retain(|path| !paths.contains(path));
     listed.ignored.retain(|path| !paths.contains(path));
     Ok(ListedFiles { tracked, ..listed })
 }
@@ -214,7 +213,7 @@ pub fn read_object_sizes(root: &Path, objects: &BTreeSet<&str>) -> Result<BTreeM
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
     let input: String = objects.iter().flat_map(|object| [object, "\n"]).collect();
-    let args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
+    let args = ["cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)"];
     let listed = store.git(root, &folder).read_stdout_with_input(&args, input.as_bytes())?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let sizes = listed.lines().filter_map(|line| {

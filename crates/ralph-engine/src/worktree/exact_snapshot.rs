@@ -112,7 +112,7 @@ pub(super) fn snapshot_files_since(root: &Path, before: &ExactSnapshot) -> Resul
     let excluded: BTreeSet<&Path> = before.excluded_paths().collect();
     let is_excluded = |path: &Path| path.ancestors().any(|part| excluded.contains(part));
     let candidates = tracked.iter().cloned().chain(unignored);
-    let candidates = candidates.filter(|path| before.files.entries.contains_key(path) || !is_excluded(path));
+    let candidates = candidates.filter(|path| !is_excluded(path) || before.files.entries.contains_key(path));
     let paths: BTreeSet<PathBuf> = candidates.chain(before.files.entries.keys().cloned()).collect();
     let known_paths = before.files.entries.keys().cloned().chain(tracked).collect();
     let inspected = inspect_paths(root, paths, &known_paths, &before.files)?;

@@ -1,6 +1,7 @@
 //! Decides which paths a snapshot contains, and reads only the files that are not known to be unchanged.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::fs::Metadata;
+use std::iter::Peekable;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,15 +26,17 @@ pub(super) struct SnapshotFiles {
     pub(super) stamps: BTreeMap<PathBuf, SnapshotStamp>,
 }
 
-impl SnapshotFiles {
-    pub(super) fn insert(&mut self, path: PathBuf, stamp: SnapshotStamp, entry: TreeEntry) {
-        self.stamps.insert(path.clone(), stamp);
-        self.entries.insert(path, entry);
-    }
+/// A file with the stamp that it had before it was read.
+pub(super) struct StampedFile {
+    pub(super) path: PathBuf,
+    pub(super) stamp: SnapshotStamp,
+    pub(super) entry: TreeEntry,
+}
 
-    /// Returns the entry of a file that still has the same stamp.
-    fn unchanged_entry(&self, path: &Path, stamp: SnapshotStamp) -> Option<&TreeEntry> {
-        self.entries.get(path).filter(|_| self.stamps.get(path) == Some(&stamp))
+impl SnapshotFiles {
+    pub(super) fn from_files(files: Vec<StampedFile>) -> Self {
+        let stamps = files.iter().map(|file| (file.path.clone(), file.stamp)).collect();
+        Self { stamps, entries: files.into_iter().map(|file| (file.path, file.entry)).collect() }
     }
 
     /// Forgets the stamps of files that were changed just before `moment`.
@@ -42,9 +45,25 @@ impl SnapshotFiles {
     }
 }
 
+/// Finds the values of ascending paths. Comparing paths is slow, and a search of the map would compare each path many times.
+struct AscendingLookup<'a, V> {
+    rest: Peekable<btree_map::Iter<'a, PathBuf, V>>,
+}
+
+impl<'a, V> AscendingLookup<'a, V> {
+    fn new(map: &'a BTreeMap<PathBuf, V>) -> Self {
+        Self { rest: map.iter().peekable() }
+    }
+
+    fn find(&mut self, path: &Path) -> Option<&'a V> {
+        while self.rest.next_if(|(next, _)| next.as_path() < path).is_some() {}
+        self.rest.next_if(|(next, _)| next.as_path() == path).map(|(_, value)| value)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct InspectedPaths {
-    unchanged: Vec<(PathBuf, SnapshotStamp, TreeEntry)>,
+    unchanged: Vec<StampedFile>,
     /// The files that must be read.
     pub(super) changed: Vec<ExactFile>,
     changed_stamps: Vec<SnapshotStamp>,
@@ -55,18 +74,18 @@ impl InspectedPaths {
     /// Stores the files that may have changed.
     pub(super) fn store(self, root: &Path) -> Result<(SnapshotFiles, SnapshotNotes), WorktreeError> {
         let mut stored = git::store_exact_files(root, &self.changed)?;
-        let mut files = SnapshotFiles::default();
+        let mut files = self.unchanged;
         for (file, stamp) in self.changed.into_iter().zip(self.changed_stamps) {
             if let Some(entry) = stored.remove(&file.path) {
-                files.insert(file.path, stamp, entry);
+                files.push(StampedFile { path: file.path, stamp, entry });
             }
         }
-        self.unchanged.into_iter().for_each(|(path, stamp, entry)| files.insert(path, stamp, entry));
-        Ok((files, self.notes))
+        Ok((SnapshotFiles::from_files(files), self.notes))
     }
 }
 
 /// Decides which paths a snapshot contains, without reading a file. Paths below a link are not part of the work tree.
+/// `known_paths` contains all paths of `known`.
 pub(super) fn inspect_paths(
     root: &Path,
     paths: BTreeSet<PathBuf>,
@@ -75,6 +94,7 @@ pub(super) fn inspect_paths(
 ) -> Result<InspectedPaths, WorktreeError> {
     let mut inspected = InspectedPaths::default();
     let mut folders = RealFolders::new(root);
+    let (mut stamps, mut entries) = (AscendingLookup::new(&known.stamps), AscendingLookup::new(&known.entries));
     let mut untracked_bytes = 0;
     for path in paths {
         if ralph_process::is_cancelled() {
@@ -83,7 +103,8 @@ pub(super) fn inspect_paths(
         }
         let Some(found) = folders.find_file(&path) else { continue };
         let stamp = SnapshotStamp::of(&found);
-        let unchanged = known.unchanged_entry(&path, stamp);
+        let is_unchanged = stamps.find(&path) == Some(&stamp);
+        let unchanged = entries.find(&path).filter(|_| is_unchanged);
         let kind = if unchanged.is_some() { Ok(None) } else { inspect_file(root, &path, &found).map(Some) };
         let kind = match kind {
             Ok(kind) => kind,
@@ -94,7 +115,7 @@ pub(super) fn inspect_paths(
                 continue;
             }
         };
-        if !known_paths.contains(&path) {
+        if unchanged.is_none() && !known_paths.contains(&path) {
             untracked_bytes += found.len();
         }
         let mode = found.permissions().mode() & 0o7777;
@@ -102,7 +123,7 @@ pub(super) fn inspect_paths(
             inspected.notes.modes.insert(path.clone(), mode);
         }
         if let Some(entry) = unchanged {
-            inspected.unchanged.push((path, stamp, entry.clone()));
+            inspected.unchanged.push(StampedFile { path, stamp, entry: entry.clone() });
         } else if let Some(kind) = kind {
             inspected.changed.push(ExactFile { path, kind });
             inspected.changed_stamps.push(stamp);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::WorktreeError;
 use super::exact_snapshot::{ExactSnapshot, StoredTree, snapshot_files, snapshot_listed_files};
 use super::run_history::BaseTree;
-use super::snapshot_files::{MAX_FILE_BYTES, RealFolders, SnapshotFiles, inspect_paths};
+use super::snapshot_files::{MAX_FILE_BYTES, RealFolders, SnapshotFiles, StampedFile, inspect_paths};
 use super::snapshot_stamp::{SnapshotStamp, SystemMoment};
-use crate::git::{self, Conversion, IndexEntry, IndexFile, ListedFiles, TreeEntry, run_both};
+use crate::git::{self, Conversion, IndexEntry, IndexFile, ListedFiles, run_both};
 
 /// Up to this many tracked files, and bytes in them, are read without finding out first whether they have changed.
 #[derive(Debug, Clone, Copy)]
@@ -100,13 +100,13 @@ pub(super) fn find_unchanged_files(root: &Path, index: &IndexFile) -> Result<Sna
     }
     let objects: BTreeSet<&str> = candidates.iter().map(|(entry, ..)| entry.content.object.as_str()).collect();
     let sizes: BTreeMap<String, u64> = git::read_object_sizes(root, &objects)?;
-    let mut unchanged = SnapshotFiles::default();
-    for (IndexEntry { path, content, .. }, stamp, size) in candidates {
-        if sizes.get(&content.object) == Some(&size) {
-            unchanged.insert(path.clone(), stamp, TreeEntry::clone(content));
-        }
-    }
-    Ok(unchanged)
+    let unchanged = candidates.into_iter().filter(|(entry, _, size)| sizes.get(&entry.content.object) == Some(size));
+    let to_file = |(entry, stamp, _): (&IndexEntry, SnapshotStamp, u64)| StampedFile {
+        path: entry.path.clone(),
+        stamp,
+        entry: entry.content.clone(),
+    };
+    Ok(SnapshotFiles::from_files(unchanged.map(to_file).collect()))
 }
 
 fn is_executable(found: &std::fs::Metadata) -> bool {

@@ -107,6 +107,8 @@ pub enum LifecycleEvent {
     Decided { verdict: PersonVerdict, decision: PersonDecision },
     /// A person continues the loop, which had ended, with other limits or with guidance.
     Continued { continuation: Continuation },
+    /// The caller of a run that is interrupted after every iteration decided that its work is done.
+    Closed { reason: String },
 }
 
 /// What a person decided.

@@ -130,6 +130,16 @@ impl RunEnd {
         }
     }
 
+    /// Returns the end of a run whose caller decides after every iteration how it continues.
+    #[must_use]
+    pub fn awaiting_next_iteration() -> Self {
+        Self {
+            outcome: Outcome::Interrupted,
+            reason: "the iteration has ended, and the workflow decides how the loop continues".into(),
+            exit_code: exit_code::NOT_COMPLETE,
+        }
+    }
+
     /// Returns the end of a run whose implementation plan is missing.
     #[must_use]
     pub fn plan_missing() -> Self {

@@ -44,6 +44,9 @@ pub struct Policy {
     /// The duty of the role, in addition to its criteria.
     #[serde(default)]
     pub duty: RoleDuty,
+    /// Whether the run continues by itself after an iteration that did not complete it.
+    #[serde(default, skip_serializing_if = "IterationStepping::is_continuous")]
+    pub stepping: IterationStepping,
     /// Claims of earlier runs of the same task that were rejected because of changed protected tests.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub protected_rejections: u32,
@@ -52,6 +55,24 @@ pub struct Policy {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &u32) -> bool {
     *value == 0
+}
+
+/// What happens after an iteration that did not complete the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationStepping {
+    /// The next iteration starts.
+    #[default]
+    Continuous,
+    /// The run is interrupted before the next iteration. Its caller resumes it, or closes it.
+    OneByOne,
+}
+
+impl IterationStepping {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_continuous(&self) -> bool {
+        *self == Self::Continuous
+    }
 }
 
 /// Whether a `<reject>` tag has an effect. It has in stages that review the work of another stage.
@@ -285,6 +306,7 @@ impl Policy {
             shared: Vec::new(),
             stall_after: 0,
             duty: RoleDuty::None,
+            stepping: IterationStepping::Continuous,
             protected_rejections: 0,
         }
     }

@@ -97,6 +97,7 @@ fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEven
             decided::on_decided(context, phase, verdict, decision)
         }
         (LifecycleEvent::Continued { continuation }, phase) => continued::on_continued(context, phase, continuation),
+        (LifecycleEvent::Closed { reason }, phase) => transitions::close_run(context, phase, reason),
     }
 }
 
@@ -109,6 +110,7 @@ fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, ki
                 | LifecycleEvent::Recovered { .. }
                 | LifecycleEvent::Decided { .. }
                 | LifecycleEvent::Continued { .. }
+                | LifecycleEvent::Closed { .. }
         )
     );
     if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {

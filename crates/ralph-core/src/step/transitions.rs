@@ -12,7 +12,7 @@ use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::{ClaimVerification, NonceUse};
+use crate::policy::{ClaimVerification, ExhaustionPolicy, IterationStepping, NonceUse};
 use crate::prompt::{PromptPlan, RejectionFeedback};
 use crate::receipt::Proof;
 use crate::stall::{self, StallDecision};
@@ -169,11 +169,44 @@ pub(super) fn continue_run(
         }
         StallDecision::Continue | StallDecision::LastChance { .. } => {
             let plan = next_prompt_plan(&mut context, result, stall_decision);
-            begin_iteration(context, iteration.number + 1, plan)
+            begin_or_await_iteration(context, iteration.number + 1, plan)
         }
     };
     effects.extend(more);
     (state, effects)
+}
+
+/// Starts the next iteration, or leaves that to the caller of the run.
+fn begin_or_await_iteration(context: LoopContext, number: u32, plan: PromptPlan) -> StepResult {
+    match context.policy.stepping {
+        IterationStepping::Continuous => begin_iteration(context, number, plan),
+        IterationStepping::OneByOne => {
+            let left = ResumePoint::Between { number, plan };
+            let ended = RunEnd::awaiting_next_iteration();
+            let effects = run_finished_effects(&context, left.iterations_begun(), &ended).into();
+            (context.enter_phase(LoopPhase::Interrupted { left, ended }), effects)
+        }
+    }
+}
+
+/// Ends a run that was interrupted before its next iteration, because its caller decided that its work is done.
+pub(super) fn close_run(context: LoopContext, phase: LoopPhase, reason: String) -> StepResult {
+    match phase {
+        LoopPhase::Interrupted { left, .. } => {
+            let ended = RunEnd::iterations_exhausted(reason, ExhaustionPolicy::Fine);
+            finish_run(context, left.iterations_begun(), ended)
+        }
+        phase @ (LoopPhase::Ready
+        | LoopPhase::Preparing { .. }
+        | LoopPhase::PreparingStopped { .. }
+        | LoopPhase::Working { .. }
+        | LoopPhase::Waiting { .. }
+        | LoopPhase::Limited { .. }
+        | LoopPhase::Verifying { .. }
+        | LoopPhase::Stopping { .. }
+        | LoopPhase::Paused { .. }
+        | LoopPhase::Finished { .. }) => context.stay_in(phase),
+    }
 }
 
 /// Ends the iteration and the run.

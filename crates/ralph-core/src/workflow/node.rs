@@ -54,6 +54,10 @@ pub struct Node {
     /// The JSON schema of the output.
     #[serde(default)]
     pub output_format: Option<Value>,
+    /// Values for `$INPUTS.NAME` of a node that was included from another workflow: they hide the inputs of the run. Their
+    /// texts may contain references.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Value>,
     #[serde(flatten)]
     pub kind: NodeKind,
 }

@@ -23,3 +23,4 @@ mod random_walk;
 mod rejection;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod session;
+mod stepping;

@@ -1,10 +1,18 @@
 //! `when`: comparisons of outputs, joined by `&&` and `||`.
+mod evaluate;
+mod parser;
+#[cfg(test)]
+mod tests;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::node::NodeId;
+pub use evaluate::ConditionError;
+pub use parser::ConditionSyntaxError;
+
+pub use super::references::ValueReference;
 
 /// Alternatives of conjunctions: `&&` binds tighter than `||`. Neither list is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,15 +30,6 @@ pub struct Comparison {
     pub literal: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ValueReference {
-    /// `$ID.output` or `$ID.output.field`.
-    Output { node: NodeId, field: Option<String> },
-    /// `$INPUTS.name`.
-    Input { name: String },
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonOperator {
@@ -40,4 +39,25 @@ pub enum ComparisonOperator {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+impl ComparisonOperator {
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+impl Condition {
+    /// The values that the condition compares, in the order of the text.
+    pub fn references(&self) -> impl Iterator<Item = &ValueReference> {
+        self.any_of.iter().flatten().map(|comparison| &comparison.left)
+    }
 }

@@ -38,6 +38,7 @@ pub use filter::filter_server::serve_filter;
 pub use filter::filtered_reader::FilteredReader;
 pub use filter::jq_filter::{FILTER_MEMORY_MB, FILTER_SUBCOMMAND, FilterError, FilterOutput, JqFilter};
 pub use launch::invocation::{AgentInvocation, LaunchRequest, StdinText, belongs_to_session, is_inside_agent_session};
+pub use launch::node_options::{NodeOptionArgs, UnsupportedOption, is_deny_hook};
 pub use launch::permission::{
     DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel, UnknownPermissionLevel,
 };

@@ -15,6 +15,7 @@ use crate::grok::GrokAgent;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+use crate::launch::node_options::{NodeOptionArgs, UnsupportedOption, refuse_protections};
 use crate::launch::permission::PermissionGrants;
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
 use crate::launch::preset::AgentPreset;
@@ -27,6 +28,7 @@ use crate::stream::event::{AgentErrorKind, AgentEvent};
 use crate::stream::output_format::OutputFormat;
 use crate::stream::parser::{StreamParser, parser_for_format};
 use crate::text::TextAgent;
+use ralph_core::workflow::AgentOptions;
 use ralph_util::suggest;
 
 pub const AGENTS: &[&dyn Agent] = &[
@@ -96,6 +98,17 @@ pub trait Agent: Sync {
     /// Returns the settings that the user can override.
     fn preset(&self) -> AgentPreset {
         self.spec().to_preset()
+    }
+
+    /// Returns the arguments for the options of a workflow node. Fails if it cannot honour one that protects or that changes
+    /// the task.
+    fn node_option_args(&self, options: &AgentOptions) -> Result<NodeOptionArgs, UnsupportedOption> {
+        refuse_protections(self.name(), options)
+    }
+
+    /// Returns the arguments with which it forks the session that it resumes, if it can.
+    fn fork_args(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// Returns how to ask it one question without tools, in a session that is not stored. `None` if it does not support

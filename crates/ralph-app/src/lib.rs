@@ -24,4 +24,6 @@ pub mod trust;
 pub mod verification;
 pub mod view;
 pub mod work;
+pub mod workflow_runs;
+pub mod workflows;
 pub mod worktrees;

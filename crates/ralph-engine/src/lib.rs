@@ -4,6 +4,7 @@ pub mod control;
 pub mod execution_log;
 pub mod git;
 pub mod lock;
+pub mod node_program;
 pub mod project;
 pub mod run_driver;
 pub mod session_driver;

@@ -11,6 +11,7 @@ mod store;
 mod tasks;
 #[cfg(test)]
 mod test_run;
+mod workflows;
 
 pub use control_commands::{
     CommandAnswer, CommandTarget, CommandsForNextStage, LoopRow, NewCommand, PendingCommand, TaskOwnership,
@@ -34,3 +35,6 @@ pub use tasks::leases::{
 pub use tasks::task_changes::TaskChange;
 pub use tasks::task_rows::{StageRun, TaskListItem, TaskRow};
 pub use tasks::task_seals::TaskSealRow;
+pub use workflows::answers::{NewWorkflowAnswer, WorkflowAnswerRow};
+pub use workflows::record_workflow::{NewWorkflowRun, WorkflowNodeUpdate, WorkflowRunUpdate, WorkflowStep};
+pub use workflows::workflow_rows::{WorkflowEventRow, WorkflowNodeKey, WorkflowNodeRow, WorkflowRunRow};

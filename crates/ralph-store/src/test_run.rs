@@ -29,8 +29,15 @@ impl<'a> TestRun<'a> {
 
     /// Inserts the run with its first step.
     pub(crate) async fn insert(self, store: &Store) -> Result<(), StoreError> {
-        let new =
-            NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: self.stage };
+        let new = NewRun {
+            kind: "run",
+            agent: "text",
+            promise: "DONE",
+            settings: "{}",
+            owner: "{}",
+            stage: self.stage,
+            workflow: None,
+        };
         let (fact, state) = self.step_content();
         store.insert_run(&new, &self.step_record(&[&fact], &state)).await
     }

@@ -1,12 +1,15 @@
 //! Claude Code: how it is started in headless mode. Its output is parsed in [`stream`].
 
 use ralph_core::judge::JUDGE_SYSTEM_PROMPT;
+use ralph_core::workflow::AgentOptions;
 
 use super::hooks::ClaudeHooks;
 use super::install::CLAUDE_INSTALLER;
+use super::node_options::option_args;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+use crate::launch::node_options::{NodeOptionArgs, UnsupportedOption};
 use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
@@ -100,6 +103,14 @@ impl Agent for ClaudeAgent {
             .with_flag("--model", request.model)
             .with_flag("--resume", request.resume_session)
             .with_user_additions(request, EXTRA_ENV)
+    }
+
+    fn node_option_args(&self, options: &AgentOptions) -> Result<NodeOptionArgs, UnsupportedOption> {
+        Ok(option_args(options))
+    }
+
+    fn fork_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["--fork-session"])
     }
 
     fn build_one_shot(&self, request: &LaunchRequest<'_>) -> Option<AgentInvocation> {

@@ -3,6 +3,7 @@ mod failure;
 pub(crate) mod hooks;
 mod install;
 mod launch;
+mod node_options;
 mod record;
 mod stream;
 mod tool_result_skip;

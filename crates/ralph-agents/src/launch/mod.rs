@@ -1,5 +1,6 @@
 //! How an agent is started: invocation, permissions, preset and preflight.
 pub(crate) mod invocation;
+pub(crate) mod node_options;
 pub(crate) mod permission;
 pub(crate) mod preflight;
 pub(crate) mod preset;

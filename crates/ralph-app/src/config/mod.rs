@@ -9,6 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use checks::check_list::read_check_list;
 pub use checks::configured_check::ConfiguredCheck;
 pub use checks::templates::{KnownTemplate, TemplateLibrary};
 pub use error::ConfigError;

@@ -182,7 +182,8 @@ fn parse_reason(text: &str) -> AppResult<String> {
     }
 }
 
-fn user_name() -> String {
+/// Returns the name of the person who uses this terminal.
+pub fn user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     let mut named = named.filter(|name| !name.trim().is_empty());
     named.next().unwrap_or_else(|| "an unnamed user".to_owned())

@@ -22,7 +22,9 @@ pub use advice::ControlAdvice;
 pub use answer::{ANSWER_TIMEOUT, not_running_error, poll_with_timeout, unresponsive_error};
 pub use cancel::{CancelMode, CancelResult, cancel_loop};
 pub use continue_run::{ContinueResult, continue_run};
-pub use decide::{AcceptResult, DecisionRequest, RejectResult, accept_claim, reject_claim, waits_for_decision};
+pub use decide::{
+    AcceptResult, DecisionRequest, RejectResult, accept_claim, reject_claim, user_name, waits_for_decision,
+};
 pub use follow::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
 pub use guide::{GuideResult, parse_guidance, send_guidance};
 pub use limit::{LimitResult, change_limits};

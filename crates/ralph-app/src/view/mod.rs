@@ -24,6 +24,6 @@ pub use status::{
 pub use task::{RoleCriteria, TaskView};
 pub use task_line::{TASK_COLUMNS, TaskListItemJson, is_task_ready, task_cells};
 pub use text_format::{
-    format_bytes, format_clock_time, format_cost, format_process_count, format_timestamp, format_tokens,
+    format_bytes, format_clock_time, format_cost, format_minute, format_process_count, format_timestamp, format_tokens,
     format_wait_end, micros_to_dollars, pluralize, short_id,
 };

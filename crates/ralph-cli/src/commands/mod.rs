@@ -13,6 +13,7 @@ mod session;
 mod set_up;
 mod tasks;
 mod trace;
+mod workflows;
 
 use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +31,7 @@ use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, fi
 use run::{classic, demo, resume, run_args, run_command};
 use set_up::{agents, config, doctor, init, install, templates, trust};
 use tasks::{land, rewind, task, work};
+use workflows::workflow;
 
 use crate::error::CommandError;
 use crate::report::ColorMode;
@@ -91,6 +93,7 @@ enum CliCommand {
     Trust(trust::TrustArgs),
     Task(task::TaskCommand),
     Work(Box<work::WorkArgs>),
+    Workflow(Box<workflow::WorkflowCommand>),
     Loop(session::LoopCommand),
     Hook(session::HookArgs),
     Runs(runs::RunsArgs),
@@ -229,6 +232,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Trust(args) => trust::run(&args),
         CliCommand::Task(args) => task::run(&args),
         CliCommand::Work(args) => work::run(&args),
+        CliCommand::Workflow(args) => workflow::run(&args),
         CliCommand::Loop(args) => session::run(&args),
         CliCommand::Hook(args) => session::answer_hook(&args),
         CliCommand::TaskCreate(args) => task::create_task(&args),

@@ -20,3 +20,4 @@ mod state;
 mod tasks;
 mod verification;
 mod work;
+mod workflows;

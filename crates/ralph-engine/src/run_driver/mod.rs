@@ -30,11 +30,11 @@ pub use plan::judge_choice::{JudgeChoice, JudgeProvider, StoredJudge};
 pub use plan::prompt_source::{PromptSource, read_bounded_prompt};
 pub use plan::prompt_template::{PromptTemplate, read_text_file};
 pub use plan::run_context::{
-    GENERATE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, ResumeTarget, RunContext, STAGE_RUN_KIND,
+    GENERATE_RUN_KIND, NODE_RUN_KIND, OutputVisibility, PROJECT_ENV_VAR, ResumeTarget, RunContext, STAGE_RUN_KIND,
 };
 pub use plan::run_notes::NOTES_ENV_VAR;
 pub use plan::run_plan::RunPlan;
-pub use plan::run_spec::{RunSpec, RunSpecError, TaskStage, session_log_bytes};
+pub use plan::run_spec::{RunSpec, RunSpecError, TaskStage, WorkflowNode, session_log_bytes};
 pub use plan::stored_agent::StoredAgent;
 pub use process_driver::{EngineError, ResumedRun, StartMode, run_loop};
 pub use run_resources::{RunLease, RunResources, WorktreeLock};

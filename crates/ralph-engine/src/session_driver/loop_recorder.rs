@@ -134,6 +134,7 @@ impl LoopRecorder {
             settings: &settings,
             owner: "null",
             stage: None,
+            workflow: None,
         };
         self.store.insert_run(&new_run, &step).await
     }

@@ -18,7 +18,7 @@ mod file_sealer;
 mod judge;
 mod parallel;
 mod plugin;
-mod program;
+pub(crate) mod program;
 mod protected;
 mod protected_copy;
 mod protected_watch;

@@ -8,16 +8,16 @@ use tokio::sync::mpsc;
 use super::verification_control::VerificationControl;
 use ralph_process::{JobCommand, JobExit, JobInput, JobListener, JobSpec, Keeper, pump_job};
 
-pub(super) struct CheckProgram {
-    pub(super) job: JobSpec,
-    pub(super) input: Vec<u8>,
-    pub(super) timeout: Duration,
+pub(crate) struct CheckProgram {
+    pub(crate) job: JobSpec,
+    pub(crate) input: Vec<u8>,
+    pub(crate) timeout: Duration,
 }
 
 /// How a program ended, and how many descendants were still running and were killed.
-pub(super) struct ProgramResult {
-    pub(super) ending: CheckEnding,
-    pub(super) leftovers: u32,
+pub(crate) struct ProgramResult {
+    pub(crate) ending: CheckEnding,
+    pub(crate) leftovers: u32,
 }
 
 impl ProgramResult {
@@ -26,7 +26,7 @@ impl ProgramResult {
     }
 }
 
-pub(super) async fn run_program(
+pub(crate) async fn run_program(
     keeper: &Keeper,
     program: CheckProgram,
     listener: &mut impl JobListener,

@@ -26,6 +26,8 @@ pub struct NewRun<'a> {
     pub owner: &'a str,
     /// The stage of a task that this run is, if any.
     pub stage: Option<NewStage<'a>>,
+    /// The workflow run that this run is a pass of, if any.
+    pub workflow: Option<&'a str>,
 }
 
 /// The task and the role of a run that is a stage.
@@ -84,6 +86,13 @@ impl Store {
         let ownership = RunOwnership { fence: first.fence, owner: Some(run.owner) };
         let mut statements =
             vec![header.insert_statement(&state, RunTotals::from(first.state), first.fact_count_after(), ownership)];
+        if let Some(workflow) = run.workflow {
+            statements.push(sql!(
+                "UPDATE runs SET workflow = $1 WHERE id = $2",
+                SqlValue::verbatim(workflow),
+                first.run
+            ));
+        }
         if let Some(stage) = run.stage {
             statements.extend(begin_stage(first.run, stage, first.at));
         }

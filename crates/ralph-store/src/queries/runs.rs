@@ -27,9 +27,12 @@ pub(crate) struct LatestLoop {
 }
 
 impl Store {
-    /// Returns the newest runs, newest first.
+    /// Returns the newest runs, newest first, without the passes of workflow runs.
     pub async fn recent_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
-        let sql = format!("SELECT {} FROM runs ORDER BY started_at DESC, id DESC LIMIT $1", RunRow::COLUMNS);
+        let sql = format!(
+            "SELECT {} FROM runs WHERE workflow IS NULL ORDER BY started_at DESC, id DESC LIMIT $1",
+            RunRow::COLUMNS
+        );
         self.rows(sql!(sql, limit), RunRow::from_row).await
     }
 

@@ -92,7 +92,11 @@ fn generated_spec_id(run: &RunRow) -> AppResult<Option<String>> {
     let spec = RunSpec::parse(&run.settings).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     Ok(match &spec.prompt {
         PromptSource::Generate(prompt) => Some(prompt.spec_id.clone()),
-        PromptSource::Text(_) | PromptSource::File(_) | PromptSource::Template(_) | PromptSource::Stage(_) => None,
+        PromptSource::Text(_)
+        | PromptSource::Complete(_)
+        | PromptSource::File(_)
+        | PromptSource::Template(_)
+        | PromptSource::Stage(_) => None,
     })
 }
 

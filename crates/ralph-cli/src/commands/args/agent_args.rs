@@ -58,6 +58,11 @@ impl AgentArgs {
         done.unwrap_or_else(|never| match never {});
     }
 
+    /// Returns whether the flags choose an agent or a model.
+    pub fn names_agent(&self) -> bool {
+        self.agent.is_some() || self.model.is_some() || self.agent_cmd.is_some()
+    }
+
     /// Returns the additional arguments for the chosen agent.
     pub fn extra_args(&self) -> Vec<String> {
         self.agent_arg.clone()

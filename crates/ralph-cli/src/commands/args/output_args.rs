@@ -73,6 +73,14 @@ impl OutputArgs {
         if self.json { OutputVisibility::Hidden } else { OutputVisibility::Shown }
     }
 
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     pub fn output_mode(&self, plan: &RunPlan) -> OutputMode {
         match (self.json, self.quiet, plan.context.agent.preset().display_filter) {
             (true, _, _) => OutputMode::Json,

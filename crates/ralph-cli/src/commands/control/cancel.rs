@@ -2,6 +2,8 @@
 use clap::Args;
 use ralph_app::background_worker::{StopWorkerResult, is_worker_id, stop_worker};
 use ralph_app::control::{CancelMode, CancelResult, LoopTarget, cancel_loop};
+use ralph_app::view::short_id;
+use ralph_app::workflow_runs::{cancel_workflow_run, names_workflow_run};
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
 
@@ -41,6 +43,11 @@ pub fn run(args: &CancelArgs) -> Result<u8, CommandError> {
         let project = Project::find_here()?;
         if let Some(worker) = args.id.as_deref().filter(|id| is_worker_id(id)) {
             return stop_named_worker(&project, worker, args.mode()).await;
+        }
+        if args.id.is_some() && names_workflow_run(&project, args.id.as_deref()).await? {
+            let run = cancel_workflow_run(&project, args.id.as_deref(), &TerminalInteraction).await?;
+            out::print_message(&format!("Cancelled workflow {} {}", run.workflow, short_id(&run.id)));
+            return Ok(exit_code::COMPLETED);
         }
         let target = LoopTarget::find_named_or_only(&project, args.id.as_deref()).await?;
         let done = tokio::select! {

@@ -47,6 +47,10 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
         ],
     },
     CommandGroup {
+        title: "Workflows",
+        commands: &[command("workflow", "run, list, show, check and draw workflows; answer their questions")],
+    },
+    CommandGroup {
         title: "Look",
         commands: &[
             command_with_aliases("status", "ps", "active loops and what they do"),

@@ -22,9 +22,13 @@ const fn topic(name: &'static str, text: &'static str) -> Topic {
 pub const TOPICS: &[Topic] = &[
     topic("tutorial", include_str!("../../../../../docs/guide/tutorial.md")),
     topic("overnight", include_str!("../../../../../docs/guide/overnight.md")),
+    topic("workflow-tutorial", include_str!("../../../../../docs/guide/workflow-tutorial.md")),
     topic("run", include_str!("../../../../../docs/guide/run.md")),
     topic("work", include_str!("../../../../../docs/guide/work.md")),
     topic("tasks", include_str!("../../../../../docs/guide/tasks.md")),
+    topic("workflows", include_str!("../../../../../docs/guide/workflows.md")),
+    topic("workflow-runs", include_str!("../../../../../docs/guide/workflow-runs.md")),
+    topic("archon", include_str!("../../../../../docs/guide/archon.md")),
     topic("control", include_str!("../../../../../docs/guide/control.md")),
     topic("decide", include_str!("../../../../../docs/guide/decide.md")),
     topic("resume", include_str!("../../../../../docs/guide/resume.md")),

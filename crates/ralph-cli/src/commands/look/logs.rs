@@ -5,6 +5,7 @@ use clap::Args;
 use ralph_app::control::{FollowResult, FollowUntil};
 use ralph_app::run::{FollowedRun, ReplayScope};
 use ralph_app::view::{run_title, short_id};
+use ralph_app::workflow_runs::names_workflow_run;
 use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
 use ralph_engine::project::Project;
@@ -13,6 +14,7 @@ use ralph_store::RunRow;
 use ralph_util::sanitize::sanitize_text;
 
 use crate::commands::look::journal_output::{interrupted_notice, reader_status};
+use crate::commands::workflows::view_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{ColorMode, PlainReport, ReportDetail, TextStyle};
@@ -47,6 +49,10 @@ fn parse_role(text: &str) -> Result<Role, String> {
 }
 
 pub fn run(args: &LogsArgs) -> Result<u8, CommandError> {
+    let here = Project::find_here_or_outside()?;
+    if block_on(async { Ok(names_workflow_run(&here, args.run.as_deref()).await?) })? {
+        return view_run::print_log(&here, args.run.as_deref());
+    }
     block_on(async {
         let project = Project::find_here_or_outside()?;
         let runs = FollowedRun::find_all(&project, args.run.as_deref()).await?;

@@ -4,13 +4,15 @@ use std::io;
 use clap::Args;
 
 use crate::commands::args::value_parsers::parse_run_limit;
+use crate::commands::workflows::view_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::TextTable;
 use ralph_app::run::list_runs;
 use ralph_app::view::{RUN_COLUMNS, run_cells, run_json};
+use ralph_app::workflow_runs::list_workflow_runs;
 use ralph_engine::project::Project;
-use ralph_store::RunRow;
+use ralph_store::{RunRow, WorkflowRunRow};
 
 /// Lists the runs of this project, newest first
 ///
@@ -37,12 +39,17 @@ pub fn run(args: &RunsArgs) -> Result<u8, CommandError> {
     let limit = if args.all { u32::MAX - 1 } else { args.limit };
     block_on(async {
         // One more than is shown tells whether there are more.
-        let mut runs = list_runs(&Project::find_here_or_outside()?, limit.saturating_add(1)).await?;
+        let project = Project::find_here_or_outside()?;
+        let runs = list_runs(&project, limit.saturating_add(1)).await?;
+        let workflows = list_workflow_runs(&project, limit.saturating_add(1)).await?;
+        let mut runs: Vec<ListedRun> =
+            runs.into_iter().map(ListedRun::Run).chain(workflows.into_iter().map(ListedRun::Workflow)).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started_at()));
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = runs.len() > shown;
         runs.truncate(shown);
         if args.json {
-            let rows: Vec<_> = runs.iter().map(run_json).collect();
+            let rows: Vec<_> = runs.iter().map(ListedRun::to_json).collect();
             out::print_line(&serde_json::Value::from(rows).to_string());
         } else {
             print_table(&runs);
@@ -54,10 +61,39 @@ pub fn run(args: &RunsArgs) -> Result<u8, CommandError> {
     })
 }
 
-fn print_table(runs: &[RunRow]) {
+/// A row of the list.
+enum ListedRun {
+    Run(RunRow),
+    Workflow(WorkflowRunRow),
+}
+
+impl ListedRun {
+    fn started_at(&self) -> i64 {
+        match self {
+            Self::Run(run) => run.started_at,
+            Self::Workflow(run) => run.started_at,
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Run(run) => run_json(run),
+            Self::Workflow(run) => view_run::row_json(run),
+        }
+    }
+
+    fn cells(&self) -> [String; 6] {
+        match self {
+            Self::Run(run) => run_cells(run),
+            Self::Workflow(run) => view_run::row_cells(run),
+        }
+    }
+}
+
+fn print_table(runs: &[ListedRun]) {
     if runs.is_empty() {
         return out::print_note("no runs yet; start one with `ralph run`");
     }
-    let table = TextTable::new(RUN_COLUMNS, runs.iter().map(run_cells).collect());
+    let table = TextTable::new(RUN_COLUMNS, runs.iter().map(ListedRun::cells).collect());
     out::print_data(&table.render_for(&io::stdout()));
 }

@@ -3,12 +3,14 @@ use std::io::IsTerminal;
 
 use clap::Args;
 
+use crate::commands::workflows::view_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::waits_for_decision;
 use ralph_app::run::{load_run_view, load_sent_prompt};
 use ralph_app::view::short_id;
+use ralph_app::workflow_runs::names_workflow_run;
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
 
@@ -36,6 +38,9 @@ pub struct ShowArgs {
 
 pub fn run(args: &ShowArgs) -> Result<u8, CommandError> {
     let project = Project::find_here_or_outside()?;
+    if !args.prompt && block_on(async { Ok(names_workflow_run(&project, args.run.as_deref()).await?) })? {
+        return view_run::show(&project, args.run.as_deref(), args.json);
+    }
     if args.prompt {
         return print_prompt(args, &project);
     }

@@ -2,13 +2,16 @@
 use clap::Args;
 
 use crate::commands::look::status_watch;
+use crate::commands::workflows::view_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::ActiveWorkReader;
-use ralph_app::view::ActiveWork;
+use ralph_app::view::{ActiveWork, short_id};
+use ralph_app::workflow_runs::list_active_workflow_runs;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
+use ralph_util::sanitize::sanitize_text;
 
 /// Shows the active loops with their progress and current activity
 ///
@@ -34,12 +37,19 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
             return status_watch::watch_status(&project, args.json).await;
         }
         let loops = ActiveWorkReader::new(&project).read().await?;
+        let workflows = list_active_workflow_runs(&project).await?;
         if args.json {
-            out::print_line(
-                &serde_json::Value::from(loops.iter().map(ActiveWork::to_json).collect::<Vec<_>>()).to_string(),
-            );
+            let loops = loops.iter().map(ActiveWork::to_json);
+            let rows: Vec<_> = loops.chain(workflows.iter().map(view_run::row_json)).collect();
+            out::print_line(&serde_json::Value::from(rows).to_string());
         } else {
-            out::print_wrapped(&format_loop_list(&loops));
+            if workflows.is_empty() || !loops.is_empty() {
+                out::print_wrapped(&format_loop_list(&loops));
+            }
+            for run in &workflows {
+                let line = format!("workflow {} {}  {}  {}", run.workflow, short_id(&run.id), run.status, run.message);
+                out::print_message(&sanitize_text(line.trim_end()));
+            }
         }
         Ok(0)
     })

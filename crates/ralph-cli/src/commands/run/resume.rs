@@ -9,7 +9,8 @@ use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::execute::{drive_and_report, run_host, with_keeper};
 use crate::commands::run::run_report::print_generation;
-use crate::commands::{block_on, out};
+use crate::commands::workflows::run::DriveArgs;
+use crate::commands::{block_on, out, workflows};
 use crate::error::CommandError;
 use ralph_app::control::{ContinueResult, continue_run, parse_guidance};
 use ralph_app::run::{
@@ -17,6 +18,7 @@ use ralph_app::run::{
     prepare_resume, resume_run,
 };
 use ralph_app::view::{event_json_line, short_id};
+use ralph_app::workflow_runs::names_workflow_run;
 use ralph_core::continuation::Continuation;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::OutputVisibility;
@@ -126,6 +128,10 @@ async fn prepare(args: &ResumeArgs, run: Option<&str>, project: &Project) -> Res
 }
 
 async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
+    if names_workflow_run(&project, args.run.as_deref()).await? {
+        let drive = DriveArgs { config: args.config.clone(), output: args.output.clone() };
+        return workflows::run::resume(args.run.as_deref(), &drive, project, keeper).await;
+    }
     match continue_and_prepare(args, &project).await? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             let output = args.output.output_mode(run.plan());

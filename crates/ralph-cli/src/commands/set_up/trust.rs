@@ -6,6 +6,7 @@ use crate::commands::{confirm, out};
 use crate::error::CommandError;
 use ralph_app::state::{StateEvidence, adopt_old_state};
 use ralph_app::trust::{self, TrustStatus, format_command};
+use ralph_app::workflow_runs::{approve_workflows, has_unapproved_workflows, list_workflow_files};
 use ralph_engine::project::Project;
 
 /// Approves the commands in this project's configuration
@@ -47,17 +48,26 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     }
     let settings = ConfigArgs::default().load_settings(Some(&project))?;
     let commands = &settings.project_commands;
-    if commands.is_empty() {
+    let workflow_files = list_workflow_files(&project)?;
+    if commands.is_empty() && workflow_files.is_empty() {
         out::print_message(
-            "nothing to approve: the configuration of this project contains no commands and loosens no rule",
+            "nothing to approve: the configuration of this project contains no commands and loosens no rule, and there are no \
+             workflows",
         );
         return Ok(0);
     }
-    for command in commands {
+    for command in commands.iter().chain(&workflow_files) {
         out::print_message(&format_command(command));
     }
     if args.show {
-        out::print_message(approval_text(trust::approval_status(&project, &settings)?));
+        let is_open = has_unapproved_workflows(&project)?;
+        let status =
+            if commands.is_empty() { TrustStatus::Approved } else { trust::approval_status(&project, &settings)? };
+        out::print_message(approval_text(if is_open && status == TrustStatus::Approved {
+            TrustStatus::Unknown
+        } else {
+            status
+        }));
         return Ok(0);
     }
     trust::refuse_approval_by_agent(&project)?;
@@ -65,6 +75,7 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
         confirm::require_confirmation("not approved")?;
     }
     trust::approve_commands(&project, &settings)?;
+    approve_workflows(&project)?;
     out::print_message(&format!("approved for {}", project.root.display()));
     Ok(0)
 }

@@ -291,7 +291,15 @@ async fn finish(worker: &Store, claimed: &ralph_store::LeasedTask) -> Option<Str
 
 /// Starts a run and stores many steps of it, with a pause of `rest` between two of them.
 async fn many_steps(store: &Store, run: &str, steps: u32, mut rest: impl FnMut() -> u64) -> Result<(), StoreError> {
-    let new = NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
+    let new = NewRun {
+        kind: "run",
+        agent: "text",
+        promise: "DONE",
+        settings: "{}",
+        owner: "{}",
+        stage: None,
+        workflow: None,
+    };
     for number in 1..=steps {
         let (next, state) = (Fact::IterationStarted { iteration: number }, LoopState::new(Policy::new(number)));
         let entry = StepRecord {

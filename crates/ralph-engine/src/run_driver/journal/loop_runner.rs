@@ -76,7 +76,9 @@ impl DecidedStep {
 impl<'a, J: StepJournal> LoopRunner<'a, J> {
     /// Returns the loop of a run that has not started.
     pub fn new(plan: Arc<RunPlan>, journal: J, observer: &'a mut dyn RunObserver) -> Self {
-        let (state, record) = (LoopState::new(plan.spec.loop_policy()), RunRecord::for_plan(&plan));
+        let session = plan.spec.first_session.clone();
+        let state = LoopState { session, ..LoopState::new(plan.spec.loop_policy()) };
+        let record = RunRecord::for_plan(&plan);
         Self { plan, state, next_seq: 1, record, journal, observer }
     }
 

@@ -74,6 +74,7 @@ impl StoreJournal {
                 role: &stage.role,
                 lease_fence: context.lease_fence,
             }),
+            workflow: spec.workflow_node.as_ref().map(|node| node.run.as_str()),
         };
         self.store.insert_run(&new_run, entry).await
     }

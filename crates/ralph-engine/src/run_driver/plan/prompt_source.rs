@@ -22,6 +22,8 @@ pub enum PromptSource {
     File(#[serde(with = "stored_path")] PathBuf),
     /// A complete prompt: its variables are expanded, and nothing is added.
     Template(PromptTemplate),
+    /// The complete prompt of a workflow node. Nothing in it is expanded, and nothing is added.
+    Complete(String),
     /// The stage of a task.
     Stage(Box<StagePrompt>),
     /// A spec from which tasks are created.
@@ -33,7 +35,7 @@ impl PromptSource {
     pub fn read_prompt(&self, iteration: u32, max_iterations: u32) -> io::Result<ExpandedPrompt> {
         let plain_text = |text| ExpandedPrompt { text, unknown_variables: Vec::new() };
         match self {
-            Self::Text(text) => Ok(plain_text(text.clone())),
+            Self::Text(text) | Self::Complete(text) => Ok(plain_text(text.clone())),
             Self::File(path) => read_text_file(path).map(plain_text),
             Self::Template(template) => template.expand_variables(iteration, max_iterations),
             Self::Stage(stage) => Ok(plain_text(stage.render(iteration, max_iterations))),
@@ -49,7 +51,7 @@ impl PromptSource {
             if title.is_empty() { path.display().to_string() } else { title }
         };
         match self {
-            Self::Text(text) => prompt_title(text),
+            Self::Text(text) | Self::Complete(text) => prompt_title(text),
             Self::File(path) => file_title(path),
             Self::Template(template) => file_title(&template.path),
             Self::Stage(stage) => stage.task.title.clone(),
@@ -61,7 +63,7 @@ impl PromptSource {
     #[must_use]
     pub fn file_path(&self) -> Option<&Path> {
         match self {
-            Self::Text(_) | Self::Stage(_) | Self::Generate(_) => None,
+            Self::Text(_) | Self::Complete(_) | Self::Stage(_) | Self::Generate(_) => None,
             Self::File(path) => Some(path),
             Self::Template(template) => Some(&template.path),
         }
@@ -70,7 +72,7 @@ impl PromptSource {
     pub(in crate::run_driver) fn completion_style(&self) -> CompletionInstructions {
         match self {
             Self::Text(_) | Self::File(_) | Self::Stage(_) | Self::Generate(_) => CompletionInstructions::Appended,
-            Self::Template(_) => CompletionInstructions::InTask,
+            Self::Template(_) | Self::Complete(_) => CompletionInstructions::InTask,
         }
     }
 }

@@ -18,11 +18,14 @@ use ralph_util::session_log_file::SessionLogFile;
 /// The environment variable that tells a nested ralph which project the outer one works on.
 pub const PROJECT_ENV_VAR: &str = "RALPH_PROJECT";
 
-const RUN_KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task", STAGE_RUN_KIND, GENERATE_RUN_KIND];
+const RUN_KINDS: &[&str] =
+    &["run", "demo", "plan", "build", "prompt", "task", STAGE_RUN_KIND, GENERATE_RUN_KIND, NODE_RUN_KIND];
 
 /// The kind of a stage that a worker drives.
 pub const STAGE_RUN_KIND: &str = "stage";
 
+/// The kind of a run that is one pass of an agent in a workflow.
+pub const NODE_RUN_KIND: &str = "node";
 /// The kind of a run that creates tasks from a spec.
 pub const GENERATE_RUN_KIND: &str = "generate";
 

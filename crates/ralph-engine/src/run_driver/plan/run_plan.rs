@@ -12,6 +12,7 @@ use ralph_core::prompt_variables::ExpandedPrompt;
 
 use super::agent_choice::{AgentChoice, AgentJob};
 use super::judge_choice::{JudgeChoice, StoredJudge};
+use super::prompt_source::PromptSource;
 use super::run_context::RunContext;
 use super::run_spec::RunSpec;
 use crate::run_driver::attempt::attempt_io::SessionRequest;
@@ -105,7 +106,10 @@ impl RunPlan {
             standing_guidance,
             can_wait: true,
         };
-        Ok(ExpandedPrompt { text: prompt::render_prompt(plan, &input), unknown_variables })
+        // The prompt of a workflow node is its author's: it is sent whole in every iteration, also into a resumed session.
+        let whole = matches!(self.spec.prompt, PromptSource::Complete(_)).then(|| plan.clone().into_whole());
+        let text = prompt::render_prompt(whole.as_ref().unwrap_or(plan), &input);
+        Ok(ExpandedPrompt { text, unknown_variables })
     }
 
     /// Returns the size limit of the raw logs. A session log repeats the output and takes half of the log limit.

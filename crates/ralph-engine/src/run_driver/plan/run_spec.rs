@@ -5,6 +5,7 @@ use std::time::Duration;
 use ralph_core::claim::{ClaimRules, PromiseNonce};
 use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::event::PlanAvailability;
+use ralph_core::loop_state::AgentSession;
 use ralph_core::policy::{ContradictionRule, Policy};
 use ralph_core::task::Role;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -78,6 +79,12 @@ pub struct RunSpec {
     /// The task and role, if the run is a stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<TaskStage>,
+    /// The workflow run and the node of which the run is a pass, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_node: Option<WorkflowNode>,
+    /// The session of an earlier run that the first iteration continues, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_session: Option<AgentSession>,
     /// The name of the work tree that ralph created for the run, if there is one.
     #[serde(rename = "tree", default, skip_serializing_if = "Option::is_none")]
     pub worktree_name: Option<String>,
@@ -92,6 +99,16 @@ pub struct RunSpec {
 pub struct TaskStage {
     pub task: String,
     pub role: Role,
+}
+
+/// The node of a workflow run that a run works for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowNode {
+    pub run: String,
+    /// The path of the node in the graph.
+    pub node: String,
+    /// Names the start of the node, so that a resumed workflow run finds the run again.
+    pub activity: String,
 }
 
 /// Why a plan cannot be restored from stored settings.
@@ -144,6 +161,8 @@ impl RunSpec {
             sharing: LockSharing::Exclusive,
             config_fingerprints: None,
             stage: None,
+            workflow_node: None,
+            first_session: None,
             worktree_name: None,
             has_readable_secrets: false,
         }

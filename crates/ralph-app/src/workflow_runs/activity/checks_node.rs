@@ -1,0 +1,108 @@
+//! `checks` nodes: criteria that must accept the files of the run. There is no claim and no baseline.
+use ralph_core::criterion::Criterion;
+use ralph_core::evidence::{Evidence, Verdict};
+use ralph_core::receipt::ProofLevel;
+use ralph_core::workflow::ChecksNode;
+use ralph_core::workflow::graph::{ActivityResult, FailureKind, IterationVerdict, NodeFailure};
+use ralph_engine::git::REPOSITORY_VARIABLES;
+use ralph_engine::run_driver::{ControlEvent, PROJECT_ENV_VAR, SignalRequest, suspend_commands};
+use ralph_engine::verify::{self, CheckCache, CheckContext, CheckEnvironment, SealMonitor, SubmittedClaim};
+use ralph_process::{JobCommand, LogBudget};
+use ralph_util::memory_size::MemorySize;
+use ralph_util::private_files;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::shell_node::file_name;
+use super::{ActivityRunner, ReadyActivity, failed};
+
+impl ActivityRunner {
+    pub(super) async fn run_checks(
+        &self,
+        ready: &ReadyActivity,
+        node: &ChecksNode,
+        control: UnboundedReceiver<ControlEvent>,
+    ) -> ActivityResult {
+        match self.verify_files(ready, &node.criteria, control).await {
+            Err(reason) => failed(reason),
+            Ok(None) => ActivityResult::Stopped,
+            Ok(Some(evidence)) => match evidence.verdict() {
+                Verdict::Accepted => self.finish_output(ready, evidence.verdict_reason(), Some(ProofLevel::Checked)),
+                Verdict::Rejected => failed(evidence.verdict_reason()),
+                Verdict::CouldNotEvaluate => ActivityResult::Failed(NodeFailure {
+                    reason: evidence.verdict_reason(),
+                    kind: FailureKind::CouldNotEvaluate,
+                    child_outcome: None,
+                }),
+            },
+        }
+    }
+
+    /// Verifies the checks of a loop group.
+    pub(super) async fn verify_group(
+        &self,
+        ready: &ReadyActivity,
+        criteria: &[Criterion],
+        control: UnboundedReceiver<ControlEvent>,
+    ) -> ActivityResult {
+        match self.verify_files(ready, criteria, control).await {
+            Err(reason) => failed(reason),
+            Ok(None) => ActivityResult::Stopped,
+            Ok(Some(evidence)) => ActivityResult::Judged(match evidence.verdict() {
+                Verdict::Accepted => IterationVerdict::Accepted { proof: ProofLevel::Checked },
+                Verdict::Rejected => IterationVerdict::Rejected,
+                Verdict::CouldNotEvaluate => IterationVerdict::CouldNotEvaluate { reason: evidence.verdict_reason() },
+            }),
+        }
+    }
+
+    /// Runs criteria on the files of the run. Returns `None` if they were stopped.
+    pub(super) async fn verify_files(
+        &self,
+        ready: &ReadyActivity,
+        criteria: &[Criterion],
+        mut control: UnboundedReceiver<ControlEvent>,
+    ) -> Result<Option<Evidence>, String> {
+        let context = self.check_context(ready)?;
+        let (commands, received) = unbounded_channel();
+        let mut verifying = std::pin::pin!(verify::verify_checkout(&context, &[], criteria, received));
+        loop {
+            tokio::select! {
+                verified = &mut verifying => return match verified {
+                    Ok(evidence) => Ok(Some(evidence)),
+                    Err(setup) => Err(setup.reason.clone()),
+                },
+                event = control.recv() => match event {
+                    Some(ControlEvent::Signal(SignalRequest::Stop(_)) | ControlEvent::LeaseLost) => {
+                        let _ = commands.send(JobCommand::Kill);
+                        let _ = verifying.await;
+                        return Ok(None);
+                    }
+                    Some(ControlEvent::Suspend(request)) => suspend_commands(request, &commands).await,
+                    Some(ControlEvent::Signal(SignalRequest::Suspend | SignalRequest::CheckOrders)) => {}
+                    None => std::future::pending().await,
+                },
+            }
+        }
+    }
+
+    fn check_context(&self, ready: &ReadyActivity) -> Result<CheckContext, String> {
+        let services = &self.services;
+        let log_folder = services.run_folder();
+        private_files::ensure_folder(&log_folder).map_err(|error| format!("cannot create the log folder: {error}"))?;
+        let inherited = std::env::vars_os()
+            .filter(|(name, _)| name != PROJECT_ENV_VAR && !REPOSITORY_VARIABLES.iter().any(|gone| name == gone));
+        let env = inherited.chain([(PROJECT_ENV_VAR.into(), services.project.root.clone().into())]).collect();
+        Ok(CheckContext {
+            keeper: services.host.keeper.clone(),
+            environment: CheckEnvironment { root: services.project.root.clone(), env, run_id: services.run.clone() },
+            cache: CheckCache::default(),
+            seal_monitor: SealMonitor::default(),
+            log_budget: LogBudget::new(MemorySize::GIGABYTE.as_byte_count(), &log_folder),
+            log_folder,
+            log_prefix: format!("node-{}", file_name(&ready.label)),
+            plugin_folder: services.project.verifiers_folder(),
+            claim: SubmittedClaim::default(),
+            judge: None,
+        })
+    }
+}

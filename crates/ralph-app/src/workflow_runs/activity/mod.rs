@@ -1,0 +1,127 @@
+//! How the activities of the graph are performed: agents, programs, loops, checks and child workflows. Another executor,
+//! such as one with prepared outputs, replaces [`ActivityRunner::run`].
+mod agent_node;
+mod agent_pass;
+mod checks_node;
+mod control_relay;
+mod loop_node;
+mod pass_observer;
+mod shell_node;
+mod typed_output;
+
+use std::sync::Arc;
+
+use ralph_core::criterion::Criterion;
+use ralph_core::workflow::graph::{ActivityResult, FailureKind, NodeFailure, NodeSuccess};
+use ralph_core::workflow::{AgentNode, AgentOptions, ChecksNode, LoopNode, Node, ScriptNode};
+use ralph_engine::run_driver::ControlEvent;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::node_values::NodeValues;
+use super::services::RunServices;
+
+pub(super) use agent_node::prompt_text;
+pub(super) use shell_node::ShellText;
+
+/// An activity that can start: its definition and its values.
+pub struct ReadyActivity {
+    /// Names this start of the node in the whole run.
+    pub label: String,
+    /// The path of the node in the graph.
+    pub node: String,
+    pub definition: Node,
+    pub values: NodeValues,
+    pub action: ReadyAction,
+    /// Whether it was running when an earlier process ended.
+    pub is_recovery: bool,
+    /// The node whose session it continues, if it continues one.
+    pub session: SessionChoice,
+}
+
+/// What an activity does.
+pub enum ReadyAction {
+    Agent(Box<AgentNode>),
+    /// An agent that reworks what a person rejected, with this prompt.
+    Rework {
+        prompt: String,
+        options: Box<AgentOptions>,
+    },
+    Bash {
+        script: ShellText,
+        timeout_ms: u64,
+    },
+    Script(Box<ScriptNode>),
+    Loop {
+        node: Box<LoopNode>,
+        position: LoopPosition,
+    },
+    Checks(ChecksNode),
+    /// The condition that ends an iteration of a loop group.
+    UntilBash {
+        script: String,
+    },
+    /// The checks of a loop group.
+    VerifyGroup {
+        criteria: Vec<Criterion>,
+    },
+    /// The action is not supported.
+    Unsupported {
+        reason: String,
+    },
+}
+
+/// Where a loop starts or continues.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoopPosition {
+    /// How many iterations have ended.
+    pub iterations: u32,
+    /// What a person said at the gate before the next one.
+    pub user_input: String,
+}
+
+/// Which conversation an agent continues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    Fresh,
+    /// That of this node.
+    Continue {
+        node: String,
+    },
+    /// A copy of that of this node.
+    Fork {
+        node: String,
+    },
+}
+
+/// Performs activities.
+#[derive(Clone)]
+pub struct ActivityRunner {
+    pub services: Arc<RunServices>,
+}
+
+impl ActivityRunner {
+    /// Performs an activity to its end. Control events stop or suspend it.
+    pub async fn run(&self, ready: ReadyActivity, control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
+        match &ready.action {
+            ReadyAction::Agent(node) => self.run_agent_node(&ready, node, control).await,
+            ReadyAction::Rework { prompt, options } => self.run_rework(&ready, prompt, options, control).await,
+            ReadyAction::Bash { script, timeout_ms } => self.run_bash(&ready, script, *timeout_ms, control).await,
+            ReadyAction::Script(script) => self.run_script(&ready, script, control).await,
+            ReadyAction::Loop { node, position } => self.run_loop_node(&ready, node, position, control).await,
+            ReadyAction::Checks(node) => self.run_checks(&ready, node, control).await,
+            ReadyAction::UntilBash { script } => self.judge_group(&ready, script, control).await,
+            ReadyAction::VerifyGroup { criteria } => self.verify_group(&ready, criteria, control).await,
+            ReadyAction::Unsupported { reason } => failed(reason.clone()),
+        }
+    }
+}
+
+/// Returns the result of a failure that a retry does not change.
+pub(super) fn failed(reason: impl Into<String>) -> ActivityResult {
+    ActivityResult::Failed(NodeFailure { reason: reason.into(), kind: FailureKind::Permanent, child_outcome: None })
+}
+
+pub(super) fn completed(output: impl Into<String>) -> ActivityResult {
+    let output: String = output.into();
+    ActivityResult::Completed(NodeSuccess { output: output.into(), proof: None })
+}

@@ -1,0 +1,86 @@
+//! The answer of a person to a question of a workflow run. Agents cannot answer.
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::Clock;
+use ralph_store::{NewWorkflowAnswer, WorkflowRunRow};
+
+use super::lookup::{FoundWorkflowRun, OpenQuestionView, find_workflow_run, load_open_questions};
+use crate::error::{AppError, AppResult};
+use crate::run::{is_orphaned, refuse_command_by_agent};
+use crate::view::short_id;
+
+/// What a person answers.
+#[derive(Debug, Clone)]
+pub struct AnswerRequest<'a> {
+    pub run: Option<&'a str>,
+    /// The node that asks, if several do.
+    pub node: Option<&'a str>,
+    pub decision: &'a str,
+    pub text: String,
+}
+
+/// A stored answer.
+#[derive(Debug)]
+pub struct AnsweredQuestion {
+    pub run: WorkflowRunRow,
+    pub question: OpenQuestionView,
+    pub decision: String,
+    /// Whether another process drives the run, and applies the answer.
+    pub is_driven: bool,
+}
+
+/// Stores the answer of a person. The process that drives the run applies it; without one, the caller resumes the run.
+pub async fn answer_question(project: &Project, request: AnswerRequest<'_>) -> AppResult<AnsweredQuestion> {
+    refuse_command_by_agent(project, "answer a question of a workflow run of the project that it works on")?;
+    let FoundWorkflowRun { store, run } = find_workflow_run(project, request.run).await?;
+    let questions = load_open_questions(&store, &run).await?;
+    let question = choose_question(&run, questions, request.node)?;
+    check_decision(&question, request.decision)?;
+    let person = crate::control::user_name();
+    let answer = NewWorkflowAnswer {
+        run: &run.id,
+        question: &question.question,
+        decision: request.decision,
+        text: Some(&request.text),
+        person: &person,
+        at: Clock::wall_now(),
+    };
+    let is_stored = store.answer_workflow_question(&answer).await?;
+    store.close().await;
+    if !is_stored {
+        return Err(AppError::preflight(format!("the question of {} has just been answered", question.node)));
+    }
+    let is_driven = !is_orphaned(project, &run.id);
+    Ok(AnsweredQuestion { run, question, decision: request.decision.to_owned(), is_driven })
+}
+
+fn choose_question(
+    run: &WorkflowRunRow,
+    mut questions: Vec<OpenQuestionView>,
+    node: Option<&str>,
+) -> AppResult<OpenQuestionView> {
+    if let Some(node) = node {
+        questions.retain(|question| question.node == node);
+    }
+    match questions.len() {
+        1 => Ok(questions.swap_remove(0)),
+        0 => Err(AppError::preflight(format!("workflow run {} asks nothing", short_id(&run.id)))
+            .with_cause(format!("its status is {}", run.status))),
+        _ => {
+            let failure = AppError::invalid_request("the run asks several questions");
+            let failure = questions.iter().fold(failure, |failure, question| {
+                failure.with_cause(format!("{}: {}", question.node, question.text.lines().next().unwrap_or_default()))
+            });
+            Err(failure.with_advice("name the node that asks"))
+        }
+    }
+}
+
+/// `approve` and `reject` answer every question; other decisions must be declared.
+fn check_decision(question: &OpenQuestionView, decision: &str) -> AppResult<()> {
+    let is_known = question.decisions.iter().any(|known| known == decision);
+    if is_known || decision == "reject" || (decision == "approve" && !question.decisions.is_empty()) {
+        return Ok(());
+    }
+    Err(AppError::invalid_request(format!("{decision:?} is not a decision of {}", question.node))
+        .with_advice(format!("use {}", question.decisions.join(", "))))
+}

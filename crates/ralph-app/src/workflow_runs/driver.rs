@@ -1,0 +1,409 @@
+//! The driver of one workflow run: one `select!` that makes events of what happens, the graph that decides, the journal
+//! that records, and the activities that are started and stopped.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::event::StopSignal;
+use ralph_core::outcome::{Outcome, RunEnd, exit_code};
+use ralph_core::workflow::graph::{
+    ActivityId, ActivityResult, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphPhase,
+    GraphState, NodeFailure, NodeIndex, advance,
+};
+use ralph_core::workflow::messages;
+use ralph_engine::run_driver::{ControlEvent, ControlInput, SignalRequest, stop_own_process, suspend_channel};
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::activity::ActivityRunner;
+use super::end_text::describe_end;
+use super::fact::WorkflowFact;
+use super::journal::{StepContents, WorkflowJournal};
+use super::questions::{OpenQuestion, describe_question, read_answer};
+use super::ready::{activity_label, prepare_activity};
+use super::services::{NodeProgress, RunServices};
+use crate::error::AppResult;
+
+/// The reason of an end by a signal; the run can be resumed.
+const INTERRUPTED_REASON: &str = "ralph was stopped";
+
+/// How the driving of a workflow run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowEnd {
+    /// `completed`, `failed`, `cancelled`, `over_budget`, `interrupted` or `waiting`.
+    pub status: &'static str,
+    pub reason: String,
+    pub exit_code: u8,
+    /// The output of the run, if it has completed.
+    pub output: Option<String>,
+    /// The questions that wait for a person.
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// A message from an activity or a timer.
+enum DriverInput {
+    Ended { activity: ActivityId, result: ActivityResult },
+    RetryDelayOver { activity: ActivityId },
+}
+
+pub struct WorkflowDriver {
+    pub graph: Arc<Graph>,
+    pub state: GraphState,
+    pub services: Arc<RunServices>,
+    pub journal: WorkflowJournal,
+    pub control: ControlInput,
+    pub progress: UnboundedReceiver<NodeProgress>,
+    /// The questions that are stored as asked.
+    asked: BTreeSet<String>,
+    active: BTreeMap<ActivityId, UnboundedSender<ControlEvent>>,
+    questions: BTreeMap<ActivityId, OpenQuestion>,
+    sender: UnboundedSender<DriverInput>,
+    inputs: UnboundedReceiver<DriverInput>,
+    events: VecDeque<GraphEvent>,
+    stop_signal: Option<StopSignal>,
+    end: Option<GraphEnd>,
+    /// Messages of activities that are stored with the next step.
+    messages: Vec<WorkflowFact>,
+    taken_answers: Vec<String>,
+    /// What the metadata of the run have in addition.
+    loop_progress: Option<(u32, u32)>,
+}
+
+/// The parts of a driver that its caller makes.
+pub struct DriverParts {
+    pub graph: Arc<Graph>,
+    pub state: GraphState,
+    pub services: Arc<RunServices>,
+    pub journal: WorkflowJournal,
+    pub control: ControlInput,
+    pub progress: UnboundedReceiver<NodeProgress>,
+    /// The questions that an earlier process has asked.
+    pub asked: BTreeSet<String>,
+}
+
+impl WorkflowDriver {
+    #[must_use]
+    pub fn new(parts: DriverParts) -> Self {
+        let DriverParts { graph, state, services, journal, control, progress, asked } = parts;
+        let (sender, inputs) = unbounded_channel();
+        Self {
+            graph,
+            state,
+            services,
+            journal,
+            control,
+            progress,
+            asked,
+            active: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            sender,
+            inputs,
+            events: VecDeque::from([GraphEvent::Started]),
+            stop_signal: None,
+            end: None,
+            messages: Vec::new(),
+            taken_answers: Vec::new(),
+            loop_progress: None,
+        }
+    }
+
+    /// Drives the run until it has ended, waits for a person, or is stopped.
+    pub async fn run(mut self) -> AppResult<WorkflowEnd> {
+        self.queue_stored_answers().await?;
+        loop {
+            while let Some(event) = self.events.pop_front() {
+                self.apply_event(event).await?;
+            }
+            if let Some(end) = self.end.take() {
+                return self.finish(&end).await;
+            }
+            if matches!(self.state.phase(), GraphPhase::Waiting) {
+                self.queue_stored_answers().await?;
+                if self.events.is_empty() {
+                    return self.wait_for_person().await;
+                }
+                continue;
+            }
+            tokio::select! {
+                Some(input) = self.inputs.recv() => self.handle_input(input),
+                Some(progress) = self.progress.recv() => self.handle_progress(progress).await?,
+                event = self.control.next_event() => self.handle_control(event).await?,
+            }
+        }
+    }
+
+    fn handle_input(&mut self, input: DriverInput) {
+        match input {
+            DriverInput::Ended { activity, result } => {
+                self.active.remove(&activity);
+                // What the activity announced is stored before its end.
+                while let Ok(progress) = self.progress.try_recv() {
+                    self.note_progress(progress);
+                }
+                self.events.push_back(GraphEvent::ActivityEnded { activity, result });
+                if self.services.host.budget.is_exhausted() {
+                    let reason = "the cost limit of the workflow run is reached".to_owned();
+                    self.events.push_back(GraphEvent::BudgetExhausted { reason });
+                }
+            }
+            DriverInput::RetryDelayOver { activity } => {
+                self.events.push_back(GraphEvent::RetryDelayOver { activity });
+            }
+        }
+    }
+
+    async fn handle_progress(&mut self, progress: NodeProgress) -> AppResult<()> {
+        self.note_progress(progress);
+        self.record(Vec::new()).await
+    }
+
+    fn note_progress(&mut self, progress: NodeProgress) {
+        let text = match progress {
+            NodeProgress::Message { text } => text,
+            NodeProgress::Iteration { iteration, max_iterations } => {
+                self.loop_progress = Some((iteration, max_iterations));
+                messages::iteration_started(iteration, max_iterations)
+            }
+        };
+        self.messages.push(WorkflowFact::Message { text });
+    }
+
+    async fn handle_control(&mut self, event: ControlEvent) -> AppResult<()> {
+        match event {
+            ControlEvent::Signal(SignalRequest::Stop(signal)) => {
+                if self.stop_signal.replace(signal).is_some() {
+                    // The second signal kills at once what the first asked to stop.
+                    self.forward(|| ControlEvent::Signal(SignalRequest::Stop(signal)));
+                }
+                self.events.push_back(GraphEvent::InterruptRequested { reason: INTERRUPTED_REASON.to_owned() });
+            }
+            ControlEvent::Signal(SignalRequest::Suspend) => self.suspend().await,
+            ControlEvent::Suspend(request) => {
+                self.forward(|| ControlEvent::Suspend(request.clone()));
+                request.clone().wait_for_continue().await;
+            }
+            ControlEvent::Signal(SignalRequest::CheckOrders) => self.check_orders().await?,
+            ControlEvent::LeaseLost => {
+                self.events.push_back(GraphEvent::InterruptRequested { reason: INTERRUPTED_REASON.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn suspend(&self) {
+        if self.active.is_empty() {
+            return stop_own_process();
+        }
+        let (request, suspension) = suspend_channel();
+        self.forward(|| ControlEvent::Suspend(request.clone()));
+        drop(request);
+        suspension.stop_process().await;
+    }
+
+    fn forward(&self, event: impl Fn() -> ControlEvent) {
+        for control in self.active.values() {
+            // An activity that has just ended receives nothing.
+            let _ = control.send(event());
+        }
+    }
+
+    /// Reads what people have ordered: answers, and the end of the run.
+    async fn check_orders(&mut self) -> AppResult<()> {
+        self.queue_stored_answers().await?;
+        if self.services.host.store.is_workflow_cancel_requested(&self.services.run).await? {
+            self.events.push_back(GraphEvent::CancelRequested { reason: RunEnd::cancelled_by_user().reason });
+        }
+        Ok(())
+    }
+
+    /// Makes events of the answers to the open questions.
+    async fn queue_stored_answers(&mut self) -> AppResult<()> {
+        if self.questions.is_empty() {
+            return Ok(());
+        }
+        let answers = self.services.host.store.workflow_answers(&self.services.run).await?;
+        for answer in answers.into_iter().filter(|answer| answer.taken_at.is_none()) {
+            let open = self.questions.iter().find(|(_, open)| open.name == answer.question);
+            let Some((activity, open)) = open.map(|(activity, open)| (*activity, open.clone())) else { continue };
+            self.questions.remove(&activity);
+            let text = answer.text.unwrap_or_default();
+            self.messages.push(WorkflowFact::QuestionAnswered {
+                node: open.node,
+                question: answer.question.clone(),
+                decision: answer.decision.clone(),
+                text: text.clone(),
+                person: answer.person,
+            });
+            self.taken_answers.push(answer.question);
+            let answer = read_answer(&answer.decision, &text);
+            self.events.push_back(GraphEvent::PersonAnswered { activity, answer });
+        }
+        Ok(())
+    }
+
+    /// Lets the graph decide, records the decision, and performs its effects.
+    async fn apply_event(&mut self, event: GraphEvent) -> AppResult<()> {
+        let effects = advance(&self.graph, &mut self.state, event);
+        let mut facts = Vec::new();
+        let mut requests = Vec::new();
+        for effect in effects {
+            match effect {
+                GraphEffect::Record(fact) => facts.push(fact),
+                GraphEffect::Announce(notice) => self.announce(&notice),
+                other => requests.push(other),
+            }
+        }
+        self.record(facts).await?;
+        for request in requests {
+            self.perform(request).await?;
+        }
+        Ok(())
+    }
+
+    async fn record(&mut self, graph_facts: Vec<ralph_core::workflow::graph::GraphFact>) -> AppResult<()> {
+        let contents = StepContents {
+            graph_facts,
+            events: std::mem::take(&mut self.messages),
+            taken_answers: std::mem::take(&mut self.taken_answers),
+        };
+        if contents.is_empty() {
+            return Ok(());
+        }
+        if let Some((iteration, max_iterations)) = self.loop_progress {
+            self.journal.status.metadata =
+                json!({ "iteration_count": iteration, "max_iterations": max_iterations }).to_string();
+        }
+        Ok(self.journal.record(contents).await?)
+    }
+
+    async fn perform(&mut self, request: GraphEffect) -> AppResult<()> {
+        match request {
+            GraphEffect::Start { activity, work } => self.start_activity(activity, &work),
+            GraphEffect::Stop { activity } => {
+                let signal = self.stop_signal.unwrap_or(StopSignal::Term);
+                if let Some(control) = self.active.get(&activity) {
+                    // An activity that has just ended receives nothing.
+                    let _ = control.send(ControlEvent::Signal(SignalRequest::Stop(signal)));
+                }
+            }
+            GraphEffect::StartTimer { activity, delay_ms } => {
+                let sender = self.sender.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+                    let _ = sender.send(DriverInput::RetryDelayOver { activity });
+                });
+            }
+            GraphEffect::AskPerson { activity, question } => {
+                let (text, decisions) =
+                    describe_question(&self.graph, &self.state, &self.services, activity.node, &question);
+                let node = self.key_of(activity.node);
+                let name = activity_label(&node, activity);
+                // A restored run asks its open questions again.
+                if self.asked.insert(name.clone()) {
+                    self.messages.push(WorkflowFact::QuestionAsked {
+                        node: node.clone(),
+                        question: name.clone(),
+                        text: text.clone(),
+                        decisions: decisions.clone(),
+                    });
+                }
+                self.questions.insert(activity, OpenQuestion { name, node, text, decisions });
+                self.record(Vec::new()).await?;
+                self.queue_stored_answers().await?;
+            }
+            GraphEffect::RefuseAnswer { activity, reason } => {
+                let node = self.key_of(activity.node);
+                self.services.warn(&format!("{node}: {reason}"));
+            }
+            GraphEffect::Finish(end) => self.end = Some(end),
+            // The phase of the graph says the same.
+            GraphEffect::Park => {}
+            GraphEffect::Record(_) | GraphEffect::Announce(_) => {}
+        }
+        Ok(())
+    }
+
+    fn start_activity(&mut self, activity: ActivityId, work: &ralph_core::workflow::graph::Activity) {
+        let ready = prepare_activity(&self.graph, &self.state, &self.services, activity, work);
+        let sender = self.sender.clone();
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(reason) => {
+                let failure = NodeFailure { reason, kind: FailureKind::Permanent, child_outcome: None };
+                let _ = sender.send(DriverInput::Ended { activity, result: ActivityResult::Failed(failure) });
+                return;
+            }
+        };
+        let (control, receiver) = unbounded_channel();
+        self.active.insert(activity, control);
+        let runner = ActivityRunner { services: Arc::clone(&self.services) };
+        let work = tokio::spawn(async move { runner.run(ready, receiver).await });
+        tokio::spawn(async move {
+            let result = work.await.unwrap_or_else(|error| {
+                let reason = format!("internal error in ralph: {error}");
+                ActivityResult::Failed(NodeFailure { reason, kind: FailureKind::Permanent, child_outcome: None })
+            });
+            let _ = sender.send(DriverInput::Ended { activity, result });
+        });
+    }
+
+    fn announce(&mut self, notice: &GraphNotice) {
+        let text = match notice {
+            GraphNotice::Step { number, total, .. } => messages::step_started(*number, *total),
+            GraphNotice::Iteration { iteration, max_iterations, .. } => {
+                self.loop_progress = Some((*iteration, *max_iterations));
+                messages::iteration_started(*iteration, *max_iterations)
+            }
+            GraphNotice::LoopCompleted { node, iterations } => {
+                messages::loop_completed(&self.key_of(*node), *iterations)
+            }
+            GraphNotice::LoopFailed { iteration, reason, .. } => messages::loop_failed(*iteration, reason),
+            GraphNotice::LoopIncomplete { node, reason } => messages::loop_incomplete(&self.key_of(*node), reason),
+        };
+        self.messages.push(WorkflowFact::Message { text });
+    }
+
+    fn key_of(&self, node: NodeIndex) -> String {
+        self.graph.node(node).map(|node| node.key.clone()).unwrap_or_default()
+    }
+
+    /// Stores that the run waits, and ends this process: the answer starts another one.
+    async fn wait_for_person(mut self) -> AppResult<WorkflowEnd> {
+        let questions: Vec<OpenQuestion> = self.questions.values().cloned().collect();
+        self.journal.status.status = "waiting";
+        self.messages.push(WorkflowFact::Waiting);
+        self.record(Vec::new()).await?;
+        let names: Vec<&str> = questions.iter().map(|question| question.node.as_str()).collect();
+        Ok(WorkflowEnd {
+            status: "waiting",
+            reason: format!("waits for a person: {}", names.join(", ")),
+            exit_code: exit_code::BLOCKED,
+            output: None,
+            questions,
+        })
+    }
+
+    async fn finish(mut self, end: &GraphEnd) -> AppResult<WorkflowEnd> {
+        let finished = self.describe_end(end);
+        let status = &mut self.journal.status;
+        status.status = finished.status;
+        status.reason = Some(finished.reason.clone());
+        status.exit_code = Some(finished.exit_code);
+        status.has_ended = finished.status != Outcome::Interrupted.as_str();
+        self.messages.push(WorkflowFact::Finished {
+            status: finished.status.to_owned(),
+            reason: finished.reason.clone(),
+            exit_code: finished.exit_code,
+        });
+        self.record(Vec::new()).await?;
+        Ok(finished)
+    }
+
+    fn describe_end(&self, end: &GraphEnd) -> WorkflowEnd {
+        let interrupted_code = match self.stop_signal {
+            Some(StopSignal::Int) => exit_code::SIGINT,
+            Some(StopSignal::Term | StopSignal::Hangup) | None => exit_code::SIGTERM,
+        };
+        describe_end(&self.services.spec.workflow, end, interrupted_code)
+    }
+}

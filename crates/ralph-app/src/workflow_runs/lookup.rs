@@ -1,0 +1,146 @@
+//! Finds workflow runs, with their actual status.
+use ralph_engine::project::Project;
+use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
+
+use super::fact::WorkflowFact;
+use super::spec::WorkflowRunSpec;
+use crate::error::{AppError, AppResult};
+use crate::run::{is_orphaned, open_existing_store};
+
+/// A workflow run with the open store that it was found in.
+pub struct FoundWorkflowRun {
+    pub store: Store,
+    pub run: WorkflowRunRow,
+}
+
+/// Everything about one workflow run.
+pub struct WorkflowRunView {
+    pub run: WorkflowRunRow,
+    pub spec: Option<WorkflowRunSpec>,
+    pub nodes: Vec<WorkflowNodeRow>,
+    /// The runs of its agents, oldest first, with the node of each.
+    pub passes: Vec<(String, RunRow)>,
+    pub open_questions: Vec<OpenQuestionView>,
+}
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenQuestionView {
+    pub question: String,
+    pub node: String,
+    pub text: String,
+    pub decisions: Vec<String>,
+}
+
+/// Returns the newest workflow runs.
+pub async fn list_workflow_runs(project: &Project, limit: u32) -> AppResult<Vec<WorkflowRunRow>> {
+    let Some(store) = open_existing_store(project).await? else { return Ok(Vec::new()) };
+    let runs = store.recent_workflow_runs(limit).await?;
+    store.close().await;
+    Ok(runs.into_iter().map(|run| with_actual_status(project, run)).collect())
+}
+
+/// Returns the workflow runs that have not ended.
+pub async fn list_active_workflow_runs(project: &Project) -> AppResult<Vec<WorkflowRunRow>> {
+    let Some(store) = open_existing_store(project).await? else { return Ok(Vec::new()) };
+    let runs = store.unfinished_workflow_runs().await?;
+    store.close().await;
+    Ok(runs.into_iter().map(|run| with_actual_status(project, run)).collect())
+}
+
+/// Returns whether `part` is the start or end of the id of a workflow run; without it, whether the newest run is one.
+pub async fn names_workflow_run(project: &Project, part: Option<&str>) -> AppResult<bool> {
+    let Some(store) = open_existing_store(project).await? else { return Ok(false) };
+    let is_named = match part {
+        Some(part) if part.trim().is_empty() => false,
+        Some(part) => !store.find_workflow_runs_by_id_part(part).await?.is_empty(),
+        None => {
+            let newest = store.recent_workflow_runs(1).await?.pop();
+            let other = store.recent_runs(1).await?.pop();
+            newest.is_some_and(|newest| other.is_none_or(|other| other.started_at < newest.started_at))
+        }
+    };
+    store.close().await;
+    Ok(is_named)
+}
+
+/// Returns the workflow run whose id starts or ends with `part`, or the newest one.
+pub async fn find_workflow_run(project: &Project, part: Option<&str>) -> AppResult<FoundWorkflowRun> {
+    let none = || {
+        AppError::preflight("this project has no workflow runs yet").with_advice("start one: ralph workflow run NAME")
+    };
+    let store = open_existing_store(project).await?.ok_or_else(none)?;
+    let mut found = match part {
+        Some(part) => store.find_workflow_runs_by_id_part(part).await?,
+        None => store.recent_workflow_runs(1).await?,
+    };
+    match (found.len(), part) {
+        (0, None) => Err(none()),
+        (0, Some(part)) => Err(AppError::invalid_request(format!("there is no workflow run {part:?} here"))
+            .with_advice("ralph runs lists the runs of this project")),
+        (1, _) => Ok(FoundWorkflowRun { store, run: with_actual_status(project, found.swap_remove(0)) }),
+        (_, part) => {
+            let failure =
+                AppError::invalid_request(format!("{:?} matches more than one workflow run", part.unwrap_or_default()));
+            let candidates = found.iter().map(|run| format!("{}  {}", run.id, run.workflow));
+            Err(candidates.fold(failure, AppError::with_cause).with_advice(crate::advice::Advice::GiveLongerRunId))
+        }
+    }
+}
+
+/// A run that is recorded as running but not driven was interrupted: its ralph died.
+#[must_use]
+pub fn with_actual_status(project: &Project, mut run: WorkflowRunRow) -> WorkflowRunRow {
+    if run.status == "running" && run.parent.is_none() && is_orphaned(project, &run.id) {
+        run.status = "interrupted".to_owned();
+        run.reason = Some("its ralph died; resume the run to continue it".to_owned());
+    }
+    run
+}
+
+impl WorkflowRunView {
+    /// Loads everything about a run.
+    pub async fn load(store: &Store, run: WorkflowRunRow) -> AppResult<Self> {
+        let nodes = store.nodes_of_workflow_run(&run.id).await?;
+        let passes = store.passes_of_workflow_run(&run.id).await?;
+        let named = |row: RunRow| {
+            let settings: Option<serde_json::Value> = serde_json::from_str(&row.settings).ok();
+            let node = settings.as_ref().and_then(|settings| settings.pointer("/workflow_node/node"));
+            (node.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned(), row)
+        };
+        let open_questions = load_open_questions(store, &run).await?;
+        Ok(Self {
+            spec: serde_json::from_str(&run.spec).ok(),
+            nodes,
+            passes: passes.into_iter().map(named).collect(),
+            open_questions,
+            run,
+        })
+    }
+}
+
+/// Returns the questions that were asked and not answered, in their order.
+pub async fn load_open_questions(store: &Store, run: &WorkflowRunRow) -> AppResult<Vec<OpenQuestionView>> {
+    if run.ended_at.is_some() {
+        return Ok(Vec::new());
+    }
+    let answered: Vec<String> =
+        store.workflow_answers(&run.id).await?.into_iter().map(|answer| answer.question).collect();
+    let mut asked = load_asked_questions(store, run).await?;
+    asked.retain(|open| !answered.contains(&open.question));
+    Ok(asked)
+}
+
+/// Returns the questions that were asked, in their order.
+pub async fn load_asked_questions(store: &Store, run: &WorkflowRunRow) -> AppResult<Vec<OpenQuestionView>> {
+    let events = store.workflow_events_after(&run.id, 0, u32::MAX).await?;
+    let facts = events.iter().filter_map(|event| serde_json::from_str(&event.body).ok());
+    Ok(facts
+        .filter_map(|fact| match fact {
+            WorkflowFact::QuestionAsked { node, question, text, decisions } => {
+                Some(OpenQuestionView { question, node, text, decisions })
+            }
+            _ => None,
+        })
+        .collect())
+}

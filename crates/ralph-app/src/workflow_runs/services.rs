@@ -1,0 +1,142 @@
+//! What all nodes of a workflow run share: where it works, with which settings and limits, and who sees its progress.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ralph_core::attempt::ModelSpend;
+use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
+use ralph_core::policy::Policy;
+use ralph_core::workflow::{VariableValues, WorkflowVariable};
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{CostAccount, CostLedger, OutputVisibility};
+use ralph_process::Keeper;
+use ralph_store::Store;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::log::WorkflowLog;
+use super::observer::WorkflowObserver;
+use super::spec::WorkflowRunSpec;
+use crate::config::{ConfigSource, Settings};
+use crate::interaction::Interaction;
+
+/// The host of workflow runs: one run with its children.
+pub struct WorkflowHost {
+    /// The settings with those of the request on top.
+    pub settings: Settings,
+    pub config: ConfigSource,
+    pub visibility: OutputVisibility,
+    pub keeper: Keeper,
+    pub store: Arc<Store>,
+    pub person: Box<dyn Interaction + Send>,
+    pub observer: Arc<dyn WorkflowObserver>,
+    pub budget: WorkflowBudget,
+}
+
+/// One workflow run in this process.
+pub struct RunServices {
+    pub host: Arc<WorkflowHost>,
+    pub run: String,
+    pub message: String,
+    pub spec: WorkflowRunSpec,
+    /// The project with the files that the nodes work on.
+    pub project: Project,
+    pub log: Arc<WorkflowLog>,
+    /// To the driver of the run.
+    pub progress: UnboundedSender<NodeProgress>,
+}
+
+/// What a node reports while it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeProgress {
+    Message { text: String },
+    Iteration { iteration: u32, max_iterations: u32 },
+}
+
+impl RunServices {
+    /// Returns the folder for the logs of the run.
+    #[must_use]
+    pub fn run_folder(&self) -> PathBuf {
+        self.project.run_folder(&self.run)
+    }
+
+    /// Returns `$ARTIFACTS_DIR`.
+    #[must_use]
+    pub fn artifacts_folder(&self) -> PathBuf {
+        self.run_folder().join("artifacts")
+    }
+
+    /// Returns `$STATE_DIR`, which outlives runs.
+    #[must_use]
+    pub fn state_directory(&self) -> PathBuf {
+        self.project.state_folder().join("workflow-state")
+    }
+
+    /// Returns the variables that are the same for all nodes.
+    #[must_use]
+    pub fn variables(&self) -> VariableValues {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut values: VariableValues = BTreeMap::from([
+            (WorkflowVariable::Arguments, self.message.clone()),
+            (WorkflowVariable::ArtifactsDir, text(&self.artifacts_folder())),
+            (WorkflowVariable::WorkflowId, self.run.clone()),
+            (WorkflowVariable::StateDir, text(&self.state_directory())),
+        ]);
+        if let Some(branch) = &self.spec.base_branch {
+            values.insert(WorkflowVariable::BaseBranch, branch.clone());
+        }
+        values
+    }
+
+    /// Announces the progress: the driver stores the message, and shows it.
+    pub fn announce(&self, text: &str) {
+        // The driver has ended only if the process ends.
+        let _ = self.progress.send(NodeProgress::Message { text: text.to_owned() });
+    }
+
+    /// Reports that an iteration of a loop has started.
+    pub fn announce_iteration(&self, iteration: u32, max_iterations: u32) {
+        let _ = self.progress.send(NodeProgress::Iteration { iteration, max_iterations });
+    }
+
+    pub fn warn(&self, text: &str) {
+        self.host.observer.on_warning(text);
+    }
+}
+
+/// The cost limit that all agents of a run and its children share.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowBudget {
+    pub limit_micros: Option<u64>,
+    /// The cost before this process drove the run.
+    pub spent_before_micros: u64,
+    ledger: CostLedger,
+}
+
+impl WorkflowBudget {
+    #[must_use]
+    pub fn new(limit_micros: Option<u64>, spent_before_micros: u64) -> Self {
+        Self { limit_micros, spent_before_micros, ledger: CostLedger::default() }
+    }
+
+    /// Returns whether nothing is left.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        let spent = self.ledger.total_cost().saturating_add(self.spent_before_micros);
+        self.limit_micros.is_some_and(|limit| spent >= limit)
+    }
+
+    /// Sets the limit in the policy of a pass. Its own earlier spending is part of what was spent before.
+    pub fn limit_policy(&self, policy: &mut Policy, spent_before: ModelSpend) {
+        policy.shared.retain(|shared| shared.scope != BudgetScope::Worker);
+        policy.shared.extend(self.limit_micros.map(|limit| {
+            let left = limit.saturating_sub(self.spent_before_micros);
+            let max_cost_micros = left.saturating_add(spent_before.cost_micros.unwrap_or(0));
+            let budget = Budget { max_cost_micros: Some(max_cost_micros), ..Budget::default() };
+            ScopedBudget { scope: BudgetScope::Worker, budget }
+        }));
+    }
+
+    pub fn open_account(&self, run: &str, spent_before: ModelSpend) -> CostAccount {
+        self.ledger.open_account(run, spent_before)
+    }
+}

@@ -1,0 +1,233 @@
+//! Runs rewritten scripts in the real bash, with hostile values in every position of a reference. Each value must
+//! arrive byte for byte, and nothing in it may be executed.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use proptest::prelude::*;
+use ralph_core::workflow::shell::{BoundScript, rewrite_script};
+use ralph_core::workflow::{NodeId, NodeOutput, TextValues, VariableValues};
+
+/// How a position changes a value that it prints.
+struct Position {
+    name: &'static str,
+    /// Prints the value to stdout.
+    script: &'static str,
+    before: &'static str,
+    after: &'static str,
+}
+
+const fn position(name: &'static str, script: &'static str) -> Position {
+    Position { name, script, before: "", after: "" }
+}
+
+const fn framed(name: &'static str, script: &'static str, before: &'static str, after: &'static str) -> Position {
+    Position { name, script, before, after }
+}
+
+const POSITIONS: &[Position] = &[
+    position("unquoted", "printf '%s' $v.output"),
+    framed("within a word", "printf '%s' a$v.output'b'", "a", "b"),
+    position("assignment", "x=$v.output; printf '%s' \"$x\""),
+    position("array", "x=($v.output); printf '%s' \"${x[@]}\""),
+    position("double quotes", "printf '%s' \"$v.output\""),
+    framed("double quotes with text", "printf '%s' \"it's $v.output \\\"b\\\"\"", "it's ", " \"b\""),
+    position("single quotes", "printf '%s' '$v.output'"),
+    framed("single quotes with text", "printf '%s' '$HOME \"$v.output\" `id`'", "$HOME \"", "\" `id`"),
+    framed("ANSI quotes", "printf '%s' $'a\\'\\t$v.output\\n'", "a'\t", "\n"),
+    framed("here-document", "cat <<EOF\n\"$v.output\"\nEOF", "\"", "\"\n"),
+    framed("here-document without tabs", "cat <<-EOF\n\t'$v.output'\n\tEOF", "'", "'\n"),
+    framed("quoted here-document", "cat <<'EOF'\n$HOME `id` \\$v.output\\n\nEOF", "$HOME `id` \\", "\\n\n"),
+    framed("quoted here-document without tabs", "cat <<-\"EOF\"\n\t$(id) $v.output\n\tEOF", "$(id) ", "\n"),
+    framed("here-document with blanks in its name", "cat <<'E F'\n$v.output\nE F", "", "\n"),
+    framed("here-document in a substitution", "x=$(cat <<'EOF'\n$v.output.\nEOF\n); printf '%s' \"$x\"", "", "."),
+    framed("here-string", "cat <<< $v.output", "", "\n"),
+    framed("comment", "# $v.output '\nprintf a # \"$v.output\nprintf b", "ab", ""),
+    framed("substitution", "x=$(printf '%s.' $v.output); printf '%s' \"$x\"", "", "."),
+    framed("substitution in quotes", "printf '%s' \"$(printf '%s.' \"$v.output\")\"", "", "."),
+    framed("two substitutions", "printf '%s' \"$(printf '%s' \"$(printf '%s.' '$v.output')\")\"", "", "."),
+    framed("backquotes", "x=`printf '%s.' \"$v.output\"`; printf '%s' \"$x\"", "", "."),
+    framed("backquotes in quotes", "printf '%s' \"`printf '%s.' \\\"$v.output\\\"`\"", "", "."),
+    framed("backquotes twice", "x=`printf '%s' \"\\`printf '%s.' '$v.output'\\`\"`; printf '%s' \"$x\"", "", "."),
+    framed("process substitution", "cat <(printf '%s.' $v.output)", "", "."),
+    position("default", "unset -v u; printf '%s' ${u:-$v.output}"),
+    position("default in quotes", "unset -v u; printf '%s' \"${u:-$v.output}\""),
+    position("default with single quotes", "unset -v u; printf '%s' ${u:-'$v.output'}"),
+    framed("case in a substitution", "printf '%s' \"$(case a in (b) ;; a) printf '%s.' $v.output;; esac)\"", "", "."),
+    framed("pattern", "x='a'$v.output; printf '%s' \"${x#\"a\"}\"; [[ $x == a$v.output ]] && printf '%s' =", "", "="),
+    position("replacement", "x=@; printf '%s' \"${x/@/$v.output}\""),
+    position("key", "declare -A m; m[$v.output.]=1; k=(\"${!m[@]}\"); printf '%s' \"${k[0]%.}\""),
+    framed("case", "case $v.output in $v.output) printf same;; *) printf other;; esac", "same", ""),
+    position("function", "f() { printf '%s' \"$1\"; }\nf $v.output"),
+    position("strict mode", "set -euo pipefail\nprintf '%s' \"$v.output\" | cat"),
+];
+
+/// A position in which the shell evaluates numbers.
+const ARITHMETIC: &[&str] = &[
+    "echo $(( $v.output + 0 ))",
+    "(( $v.output )); :",
+    "[[ $v.output -eq 1 ]]; :",
+    "[[ 1 -eq \"$v.output\" ]]; :",
+    "let 'x=$v.output'; :",
+    "declare -i x=$v.output; :",
+    "x=abc; echo \"${x:$v.output}\"",
+    "x=(1); echo \"${x[$v.output]}\"",
+    "x[$v.output]=1; :",
+    "for ((i=0; i<$v.output; i++)); do break; done",
+    "echo $[ $v.output ]",
+];
+
+const HOSTILE: &[&str] = &[
+    "",
+    " ",
+    "plain",
+    "-n",
+    "-e \\n",
+    "--",
+    "'; touch pwned; '",
+    "\"; touch pwned; \"",
+    "$(touch pwned)",
+    "x $(touch pwned) y",
+    "`touch pwned`",
+    "${x:=$(touch pwned)}",
+    "a\nEOF\ntouch pwned\n",
+    "E F\n\tEOF\nEOF\n$(touch pwned)",
+    "line\n\n\n",
+    "\n",
+    "tab\tand  two  blanks ",
+    "\\",
+    "\\\\n\\$HOME\\",
+    "*",
+    "~ ? [a-z] {a,b} !! #",
+    "$HOME ${HOME} $v.output $RALPH_V1",
+    "\u{1}\u{7f}\u{1b}[31m\r\u{fffd}\u{202e}é漢🦀",
+    "&& touch pwned || touch pwned & touch pwned | touch pwned > pwned < pwned",
+    "x[$(touch pwned)]",
+    "a[$(touch pwned>&2)]+1",
+    "%s %d %n",
+    "' \" ` $ \\ \n ' \" ` $ \\",
+];
+
+fn bound_script(script: &str, value: &str, directory: &Path) -> BoundScript {
+    let output = NodeOutput::text(value);
+    let id = NodeId("v".to_owned());
+    let values = TextValues {
+        output_of: &|node| (*node == id).then_some(&output),
+        previous_outputs: None,
+        inputs: &BTreeMap::new(),
+        variables: &VariableValues::new(),
+    };
+    rewrite_script(script).bind(&values, directory.to_str().unwrap()).unwrap()
+}
+
+/// Runs a script with a value in an empty directory, which is still empty afterwards.
+#[track_caller]
+fn run_script(script: &str, value: &str) -> Output {
+    let work = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let bound = bound_script(script, value, files.path());
+    for file in &bound.files {
+        std::fs::write(files.path().join(&file.variable), &file.content).unwrap();
+    }
+    let program = files.path().join("script");
+    std::fs::write(&program, &bound.text).unwrap();
+    let output = Command::new("bash")
+        .arg(&program)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", "/nowhere")
+        .envs(bound.environment)
+        .current_dir(work.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let created = std::fs::read_dir(work.path()).unwrap().count();
+    assert_eq!(created, 0, "the value was executed: {value:?} in {script}");
+    output
+}
+
+#[track_caller]
+fn assert_arrives(position: &Position, value: &str) {
+    let output = run_script(position.script, value);
+    let is_printed = !matches!(position.name, "comment" | "case");
+    let expected = [position.before, if is_printed { value } else { "" }, position.after].concat();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let short = |text: &[u8]| String::from_utf8_lossy(text.get(..text.len().min(300)).unwrap()).into_owned();
+    assert!(
+        output.stdout == expected.as_bytes(),
+        "{}: {:?} instead of {:?}; stderr: {stderr}",
+        position.name,
+        short(&output.stdout),
+        short(expected.as_bytes()),
+    );
+    assert_eq!(stderr, "", "{}", position.name);
+}
+
+// spec: W6
+// fault: 79, 80
+#[test]
+fn hostile_values_arrive_unchanged_in_every_position() {
+    for position in POSITIONS {
+        for value in HOSTILE {
+            assert_arrives(position, value);
+        }
+    }
+}
+
+// spec: W6
+// fault: 79
+#[test]
+fn a_value_of_one_megabyte_arrives_unchanged_in_every_position() {
+    let value = "$(touch pwned) 'é\n".repeat(60_000);
+    assert!(value.len() > 1_000_000);
+    for position in POSITIONS.iter().filter(|position| !is_slow_in_bash(position.name)) {
+        assert_arrives(position, &value);
+    }
+}
+
+/// Positions in which bash itself needs time that grows with the square of the value.
+fn is_slow_in_bash(name: &str) -> bool {
+    matches!(name, "pattern" | "case")
+}
+
+// spec: W6
+// fault: 80
+#[test]
+fn an_arithmetic_expression_executes_nothing() {
+    for script in ARITHMETIC {
+        for value in HOSTILE {
+            run_script(script, value);
+        }
+    }
+}
+
+// spec: W6
+#[test]
+fn an_arithmetic_expression_gets_its_number() {
+    let output = run_script("echo $(( $v.output + 1 )); [[ $v.output -gt 41 ]] && echo yes", " 42\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "43\nyes\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // spec: W6
+    // fault: 79, 80
+    #[test]
+    fn any_value_arrives_unchanged(value in r#"([^\x00]|['"$`\\(){}\[\];&|<>#*?!~ \n\t-]|\$\(touch pwned\)|EOF\n){0,40}"#) {
+        for position in POSITIONS {
+            assert_arrives(position, &value);
+        }
+    }
+
+    // spec: W6
+    // fault: 80
+    #[test]
+    fn no_value_is_executed_as_arithmetic(value in r#"(\w|[\[\]$()+='" \n-]|\[\$\(touch pwned\)\]){0,20}"#) {
+        for script in ARITHMETIC {
+            run_script(script, &value);
+        }
+    }
+}

@@ -11,7 +11,7 @@ const MODEL_TIERS: [&str; 3] = ["small", "medium", "large"];
 /// The settings of a node, with its agent and model on top.
 pub struct NodeSettings {
     pub settings: Settings,
-    /// What the user should know about the choice.
+    /// Notes for the user about the choice.
     pub notes: Vec<String>,
 }
 

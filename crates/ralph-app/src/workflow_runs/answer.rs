@@ -8,7 +8,7 @@ use crate::error::{AppError, AppResult};
 use crate::run::{is_orphaned, refuse_command_by_agent};
 use crate::view::short_id;
 
-/// What a person answers.
+/// The answer of a person.
 #[derive(Debug, Clone)]
 pub struct AnswerRequest<'a> {
     pub run: Option<&'a str>,

@@ -65,7 +65,7 @@ pub struct WorkflowDriver {
     /// Messages of activities that are stored with the next step.
     messages: Vec<WorkflowFact>,
     taken_answers: Vec<String>,
-    /// What the metadata of the run have in addition.
+    /// Additional metadata of the run.
     loop_progress: Option<(u32, u32)>,
 }
 
@@ -136,7 +136,7 @@ impl WorkflowDriver {
         match input {
             DriverInput::Ended { activity, result } => {
                 self.active.remove(&activity);
-                // What the activity announced is stored before its end.
+                // The announcement of the activity is stored before its end.
                 while let Ok(progress) = self.progress.try_recv() {
                     self.note_progress(progress);
                 }

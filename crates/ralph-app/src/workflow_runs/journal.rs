@@ -60,7 +60,7 @@ impl RunStatus {
     }
 }
 
-/// What one step stores.
+/// The records of one step.
 #[derive(Debug, Default)]
 pub struct StepContents {
     pub graph_facts: Vec<GraphFact>,

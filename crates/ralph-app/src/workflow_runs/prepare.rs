@@ -31,7 +31,7 @@ pub enum WorkflowWorkspace {
     Checkout,
 }
 
-/// What shall run.
+/// The workflow to run, with its options.
 pub struct WorkflowRunRequest<'a> {
     pub name: &'a str,
     pub message: String,
@@ -52,7 +52,7 @@ pub struct WorkflowSource {
     pub sha256: String,
     /// Whether its files may come from another person.
     pub is_from_project: bool,
-    /// What its author should know.
+    /// Notes for its author.
     pub notes: Vec<String>,
 }
 

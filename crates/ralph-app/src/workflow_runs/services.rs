@@ -1,4 +1,4 @@
-//! What all nodes of a workflow run share: where it works, with which settings and limits, and who sees its progress.
+//! The services that all nodes of a workflow run share: where it works, with which settings and limits, and who sees its progress.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct RunServices {
     pub progress: UnboundedSender<NodeProgress>,
 }
 
-/// What a node reports while it works.
+/// The progress of a node while it works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeProgress {
     Message { text: String },

@@ -1,4 +1,4 @@
-//! What a workflow run is: the resolved definition and its options, as they are stored with the run.
+//! The specification of a workflow run: the resolved definition and its options, as they are stored with the run.
 use std::collections::BTreeMap;
 
 use ralph_core::policy::Policy;

@@ -42,7 +42,7 @@ pub(super) struct NodeOrigin<'a> {
 pub(super) struct IncludeExpander<'e, 'f> {
     problems: &'e ProblemList,
     find: &'e mut IncludeFinder<'f>,
-    /// What the id of each include means.
+    /// The meaning of the id of each include.
     results: BTreeMap<NodeId, IncludeResult>,
     /// The included workflows.
     included: Vec<Arc<LoadedWorkflow>>,
@@ -50,7 +50,7 @@ pub(super) struct IncludeExpander<'e, 'f> {
     node_count: usize,
 }
 
-/// What the id of an include means in the graph around it.
+/// The meaning of the id of an include in the graph around it.
 struct IncludeResult {
     /// The nodes that a dependant waits for.
     sinks: Vec<NodeId>,

@@ -10,7 +10,7 @@ pub(super) struct WorkflowKey {
     pub about: &'static str,
 }
 
-/// What a key accepts.
+/// The values that a key accepts.
 #[derive(Clone, Copy)]
 pub(super) enum KeyShape {
     Text,
@@ -240,7 +240,7 @@ pub(super) const FAN_OUT_KEYS: &[WorkflowKey] = &[
     key("join", Choice(&["all_done", "all_success"]), "all_success: a failed item fails the node"),
 ];
 
-/// What people write instead of a key of the format, with advice.
+/// Keys that people write instead of a key of the format, with advice.
 const KNOWN_MISTAKES: &[(&str, &str)] = &[
     ("on_fail", "add a node with `trigger_rule: all_done` and a `when` that reads the result"),
     ("on_failure", "add a node with `trigger_rule: all_done` and a `when` that reads the result"),
@@ -378,7 +378,7 @@ impl KindKey {
     }
 }
 
-/// What a key does on a node.
+/// The effect of a key on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyEffect {
     Used,

@@ -43,7 +43,7 @@ pub(super) struct ProblemList {
     found: RefCell<FoundProblems>,
 }
 
-/// What is wrong with a file (`errors`), and what its author should know (`notes`).
+/// The `errors` of a file, and the `notes` for its author.
 #[derive(Debug, Default)]
 pub(super) struct FoundProblems {
     pub errors: Vec<WorkflowProblem>,

@@ -13,7 +13,7 @@ use ralph_util::yaml::{DocumentNode, MapEntry, NodeContent};
 pub(super) struct Table<'a> {
     entries: &'a [MapEntry],
     node: &'a DocumentNode,
-    /// What the table describes, for messages; empty for the workflow itself.
+    /// The subject of the table, for messages; empty for the workflow itself.
     scope: String,
     problems: &'a ProblemList,
 }

@@ -1,4 +1,4 @@
-//! What a workflow file says, independent of its form. Files are read in `ralph-app`.
+//! The content of a workflow file, independent of its form. Files are read in `ralph-app`.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -62,7 +62,7 @@ pub struct Node {
     pub kind: NodeKind,
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NodeKind {
@@ -293,7 +293,7 @@ pub struct ApprovalNode {
     pub decisions: Vec<Decision>,
 }
 
-/// What happens after a rejection: an agent changes the work, and the person is asked again.
+/// The rework after a rejection: an agent changes the work, and the person is asked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectRework {
     pub prompt: String,

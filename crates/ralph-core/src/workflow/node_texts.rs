@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::node::{LoopControl, Node, NodeKind, PromptText, ScriptRuntime, ScriptSource};
 
-/// What a text is for.
+/// The purpose of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
     /// Read by an agent or a person: unknown references stay as they are.

@@ -1,4 +1,4 @@
-//! What a node leaves for the nodes after it.
+//! The output of a node, which the nodes after it read.
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -64,7 +64,7 @@ impl fmt::Display for ValueReference {
     }
 }
 
-/// What a `$` in a text refers to.
+/// The target of a `$` in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextReference {
     Value(ValueReference),

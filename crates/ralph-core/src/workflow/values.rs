@@ -8,7 +8,7 @@ use super::output::{NodeOutput, OutputError};
 use super::references::ValueReference;
 use super::variables::{VariableValues, WorkflowVariable};
 
-/// What a text of a node can refer to.
+/// The values that a text of a node can refer to.
 #[derive(Clone, Copy)]
 pub struct TextValues<'a> {
     /// The output of each node of the graph, and of the graphs around it. `None`: the graph has no such node.

@@ -14,7 +14,7 @@ use crate::error::AppError;
 /// How often an agent is asked again for an answer that fits its `output_format`.
 const MAX_OUTPUT_REQUESTS: u32 = 3;
 
-/// What an agent is asked, and in which session.
+/// The prompt for an agent, and its session.
 struct AgentQuestion<'a> {
     prompt: String,
     options: &'a AgentOptions,

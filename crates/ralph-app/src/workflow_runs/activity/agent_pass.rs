@@ -30,7 +30,7 @@ use crate::plan::{PlanRequest, build_default_plan, preflight_resumed_run, prefli
 use crate::run::{CompletionRecord, ResumeRequest, kill_leftover_processes};
 use crate::workflow_runs::agents::{has_agent_options, option_args};
 
-/// What an agent shall do.
+/// The work for an agent.
 pub(super) struct PassRequest<'a> {
     pub ready: &'a ReadyActivity,
     /// Names the run among those of the workflow run.
@@ -77,7 +77,7 @@ struct StartedPass {
     plan: RunPlan,
     mode: StartMode,
     lease: RunLease,
-    /// What the run had spent before this process drove it.
+    /// The spend of the run before this process drove it.
     spent_before: ModelSpend,
 }
 

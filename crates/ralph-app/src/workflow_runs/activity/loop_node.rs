@@ -21,7 +21,7 @@ use crate::error::{AppError, AppResult};
 /// Consecutive iterations whose check could not be evaluated that end the loop.
 const MAX_UNEVALUATED: u32 = 2;
 
-/// What follows an iteration that did not complete the loop by its signal.
+/// The step after an iteration that did not complete the loop by its signal.
 enum IterationDecision {
     Complete { reason: String, proof: ProofLevel },
     Continue,

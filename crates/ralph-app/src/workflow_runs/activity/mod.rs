@@ -38,7 +38,7 @@ pub struct ReadyActivity {
     pub session: SessionChoice,
 }
 
-/// What an activity does.
+/// The work of an activity.
 pub enum ReadyAction {
     Agent(Box<AgentNode>),
     /// An agent that reworks what a person rejected, with this prompt.
@@ -75,7 +75,7 @@ pub enum ReadyAction {
 pub struct LoopPosition {
     /// How many iterations have ended.
     pub iterations: u32,
-    /// What a person said at the gate before the next one.
+    /// The words of a person at the gate before the next one.
     pub user_input: String,
 }
 

@@ -7,7 +7,7 @@ use ralph_core::workflow::{Node, NodeKind, TextReference, ValueReference, find_r
 
 use super::node_inputs::node_texts;
 
-/// What a value must be, so that its reader can use it.
+/// The type that a value must have, so that its reader can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueUse {
     Text,

@@ -18,7 +18,7 @@ pub struct StubSet {
     stubs: BTreeMap<String, Vec<NodeStub>>,
 }
 
-/// What a node gives in one attempt, iteration or question.
+/// The result of a node in one attempt, iteration or question.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NodeStub {
     pub output: Option<Value>,

@@ -28,7 +28,7 @@ pub(super) struct TestCase {
     pub expect: Expectation,
 }
 
-/// What a case expects. Only what it names is compared.
+/// The expectations of a case. Only what it names is compared.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expectation {

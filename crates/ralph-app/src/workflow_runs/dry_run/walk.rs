@@ -33,11 +33,11 @@ const MAX_EVENTS: usize = 200_000;
 pub struct DryRunSource {
     pub workflow: Workflow,
     pub commands: BTreeMap<String, String>,
-    /// What a real run would need in addition, and what the author should know.
+    /// Notes: the additional needs of a real run, and hints for the author.
     pub notes: Vec<String>,
 }
 
-/// What is walked.
+/// The workflow to walk.
 pub struct DryRunRequest<'a> {
     pub source: &'a DryRunSource,
     pub message: String,

@@ -67,7 +67,7 @@ pub(super) struct IncludeNode {
     pub trigger_rule: TriggerRule,
 }
 
-/// What the parser of a file needs besides the file.
+/// The context of the parser of a file.
 pub(super) struct ParserContext<'a> {
     pub problems: &'a ProblemList,
     pub path: &'a Path,

@@ -1,4 +1,4 @@
-//! Evaluates a condition. What cannot be compared is an error, never a skipped node.
+//! Evaluates a condition. A value that cannot be compared is an error, never a skipped node.
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};

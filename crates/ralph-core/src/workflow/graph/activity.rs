@@ -1,4 +1,4 @@
-//! What the executor does for a node, and how it ended.
+//! The work that the executor does for a node, and how it ended.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -107,7 +107,7 @@ pub struct NodeFailure {
     pub child_outcome: Option<Outcome>,
 }
 
-/// What a retry of a failure can achieve.
+/// Whether a retry of a failure can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {

@@ -1,4 +1,4 @@
-//! What the graph machine requests.
+//! The requests of the graph machine.
 use alloc::string::String;
 
 use super::activity::{Activity, ActivityId};

@@ -1,4 +1,4 @@
-//! What happens to a run of a graph.
+//! The events of a run of a graph.
 use alloc::string::String;
 
 use super::activity::{ActivityId, ActivityResult};

@@ -1,4 +1,4 @@
-//! What the store keeps of a run: one row for each node and iteration, and one for each item of a fan-out.
+//! The stored form of a run: one row for each node and iteration, and one for each item of a fan-out.
 use alloc::string::String;
 use alloc::vec::Vec;
 

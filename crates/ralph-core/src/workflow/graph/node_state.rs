@@ -90,7 +90,7 @@ pub struct GroupProgress {
     pub stage: GroupStage,
 }
 
-/// What a loop group does in its iteration.
+/// The state of a loop group in its iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupStage {

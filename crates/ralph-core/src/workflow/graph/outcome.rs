@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::receipt::ProofLevel;
 use crate::workflow::NodeId;
 
-/// What the run does.
+/// The phase of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GraphPhase {
     /// Not started in this process.
@@ -88,7 +88,7 @@ pub struct FailedNode {
     pub reason: String,
 }
 
-/// What cancelled a run.
+/// The cause of a cancellation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphCancelCause {

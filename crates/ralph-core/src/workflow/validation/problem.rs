@@ -1,4 +1,4 @@
-//! What is wrong with a graph.
+//! The problems of a graph.
 use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::string::String;

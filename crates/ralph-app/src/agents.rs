@@ -79,7 +79,7 @@ fn describe_untested_agent(plan: &RunPlan, choice: &AgentChoice, cache: &Version
     Some(format!("{} {note}", choice.name))
 }
 
-/// What the user should know about an adapter that was written from a program's documentation.
+/// The note for the user about an adapter that was written from a program's documentation.
 pub const NEVER_RUN_NOTE: &str =
     "ralph's adapter follows the program's documentation and was never run with the program";
 

@@ -196,7 +196,7 @@ impl Store {
         Ok(all.into_iter().find(|known| answer.as_deref() == Some(known.as_str())))
     }
 
-    /// Returns the owner and the fence of a task, or `None` if there is no such task.
+    /// Returns the owner and the fence of a task, or `None` if the task does not exist.
     pub async fn task_ownership(&self, id: &str) -> Result<Option<TaskOwnership>, StoreError> {
         let statement = sql!("SELECT owner, fence FROM tasks WHERE id = $1", SqlValue::verbatim(id));
         let read = |row: &DatabaseRow| Ok(TaskOwnership { owner_json: row.get("owner")?, fence: row.get("fence")? });

@@ -7,10 +7,10 @@ use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
 use crate::stream::output_format::OutputFormat;
 
-/// An ACP program with a name of its own.
+/// An ACP program with its own name.
 pub(crate) struct AcpPresetAgent(AgentSpec);
 
-/// What is known about an ACP program.
+/// The known facts about an ACP program.
 struct AcpPreset {
     name: &'static str,
     program: &'static str,

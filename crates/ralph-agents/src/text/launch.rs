@@ -55,7 +55,7 @@ impl Agent for TextAgent {
     }
 }
 
-/// Treats the whole output as one message. In a transcript, each section is a message of its own.
+/// Treats the whole output as one message. In a transcript, each section is a separate message.
 #[derive(Debug)]
 pub(crate) struct PlainTextParser {
     /// The first bytes of a character that the next chunk completes, at most three.

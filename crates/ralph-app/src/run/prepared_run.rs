@@ -35,7 +35,7 @@ impl PreparedRun {
 pub enum RunWorkspace {
     /// In the files of the project.
     Project,
-    /// In a separate work tree, on a branch of its own.
+    /// In a separate work tree, on its own branch.
     OwnWorktree,
 }
 

@@ -1,4 +1,4 @@
-//! Who asks for a change of a session's loop.
+//! The caller that asks for a change of a session's loop.
 use ralph_engine::session_driver::LoopFile;
 
 use crate::error::{AppError, AppResult};

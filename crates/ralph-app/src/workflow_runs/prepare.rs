@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::policy::ClaimVerification;
 use ralph_core::workflow::graph::{Graph, StoredGraph};
-use ralph_core::workflow::{AgentOptions, Node, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse};
+use ralph_core::workflow::{AgentOptions, Node, NodeId, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse};
 use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{StoredAgent, new_run_id};
@@ -86,6 +86,7 @@ pub fn prepare_workflow_run(
         ensure_workflows_approved(&project, person)?;
     }
     let WorkflowSource { workflow, commands, scripts, display_path, sha256, notes, .. } = source;
+    refuse_unsupported(&workflow)?;
     Graph::compile(&workflow).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     let inputs = resolve_inputs(&workflow, &request.inputs)?;
     let agents = AgentResolver {
@@ -299,6 +300,33 @@ impl AgentResolver<'_> {
         option_args(choice.adapter, options)?;
         Ok((StoredAgent::from_choice(&choice), notes))
     }
+}
+
+/// Refuses what a run could not do, before it spends anything.
+fn refuse_unsupported(workflow: &Workflow) -> AppResult<()> {
+    let refused =
+        |what: String| Err(AppError::preflight(format!("the workflow {} cannot run", workflow.name)).with_cause(what));
+    if let Some(node) = find_child_workflow(&workflow.nodes) {
+        return refused(format!("node {node} starts another workflow, which is not supported yet"));
+    }
+    if workflow.requires_evidence {
+        return refused("`evidence_policy.required` is not supported yet".to_owned());
+    }
+    Ok(())
+}
+
+fn find_child_workflow(nodes: &[Node]) -> Option<&NodeId> {
+    nodes.iter().find_map(|node| match &node.kind {
+        NodeKind::Workflow(_) => Some(&node.id),
+        NodeKind::LoopGroup(group) => find_child_workflow(&group.nodes),
+        NodeKind::Agent(_)
+        | NodeKind::Bash(_)
+        | NodeKind::Script(_)
+        | NodeKind::Loop(_)
+        | NodeKind::Approval(_)
+        | NodeKind::Cancel { .. }
+        | NodeKind::Checks(_) => None,
+    })
 }
 
 /// Returns the nodes with an agent.

@@ -64,7 +64,7 @@ pub fn approve_workflows(project: &Project) -> AppResult<()> {
     Ok(open_list()?.approve_commands(&trust_key(project), &fingerprint(&files))?)
 }
 
-/// The workflows of a project have an entry of their own in the list, next to that of its commands.
+/// The workflows of a project have their own entry in the list, next to that of its commands.
 fn trust_key(project: &Project) -> PathBuf {
     project.root.join("workflows of this project")
 }

@@ -77,7 +77,7 @@ pub enum NodeKind {
     Cancel {
         reason: String,
     },
-    /// Another workflow as a run of its own.
+    /// Another workflow as a separate run.
     Workflow(ChildWorkflowNode),
     /// Criteria that must be accepted.
     Checks(ChecksNode),
@@ -318,7 +318,7 @@ pub struct ChildWorkflowNode {
     /// Values for its named inputs.
     #[serde(default)]
     pub with: BTreeMap<String, Value>,
-    /// Whether the child works in a work tree of its own.
+    /// Whether the child works in a separate work tree.
     #[serde(default)]
     pub own_worktree: bool,
     #[serde(default)]

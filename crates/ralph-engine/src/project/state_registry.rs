@@ -2,7 +2,7 @@
 //!
 //! Each project has a folder `projects/ID` there, with a record of the work tree that it belongs to. The git folder of
 //! the work tree names the ID. Both contain the same random token: a repository that names the state of another project,
-//! or that brings a database of its own, gets a new and empty state. If the ID file is lost, the record still finds its
+//! or that brings its own database, gets a new and empty state. If the ID file is lost, the record still finds its
 //! git folder by inode and time of birth.
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,7 +35,7 @@ pub struct StateLocation {
     registration: Option<Registration>,
 }
 
-/// What a project must record in order to own its state folder.
+/// The record that a project needs in order to own its state folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Registration {
     git_folder: PathBuf,
@@ -279,7 +279,7 @@ impl StateRegistry {
     }
 }
 
-/// Returns the ID file of a home: homes other than `.ralph` at the root have one of their own.
+/// Returns the ID file of a home: homes other than `.ralph` at the root have their own.
 fn id_file_name(root: &Path, home: &Path) -> String {
     if home == root.join(".ralph") {
         return ID_FILE.to_owned();

@@ -214,7 +214,7 @@ struct StageTree {
     stage: String,
 }
 
-/// What ralph committed of the agent's work, or why it could not.
+/// The commit that ralph made of the agent's work, or why it could not.
 struct CommittedWork(Result<AgentWorkCommit, String>);
 
 impl CommittedWork {

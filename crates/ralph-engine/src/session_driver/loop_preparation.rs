@@ -31,7 +31,7 @@ pub fn hook_deadline(started: Instant, time_limit: Duration) -> Instant {
     started + time_limit.saturating_sub(HOOK_TIME_MARGIN.min(time_limit / 4))
 }
 
-/// What a new loop verifies.
+/// The checks of a new loop.
 #[derive(Clone, Copy)]
 pub struct LoopTerms<'a> {
     /// The folder in which its checks run.

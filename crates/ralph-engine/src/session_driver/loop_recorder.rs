@@ -17,7 +17,7 @@ use ralph_util::private_files;
 /// The name of a host that is not known.
 const UNKNOWN_HOST: &str = "session";
 
-/// What the run of a session loop stores as its settings.
+/// The stored settings of the run of a session loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRunSettings {
     #[serde(rename = "session")]

@@ -19,7 +19,7 @@ pub struct AcceptancePolicy {
     pub setup: Vec<String>,
     /// Folders of the work tree that are linked into a fresh checkout.
     pub share: Vec<String>,
-    /// What a change of a protected test means.
+    /// The consequence of a change of a protected test.
     pub tests: TestProtection,
     /// Who commits the work of the agent. Only in the work tree of a task.
     pub commit: CommitMode,

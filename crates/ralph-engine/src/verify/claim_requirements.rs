@@ -396,7 +396,7 @@ struct CommitCheck {
     /// The commit from which the work started.
     base: Option<String>,
     requirement: CommitRequirement,
-    /// What the role owes in addition.
+    /// The additional duties of the role.
     owed: CommitRequirement,
     /// Files that ralph left out of the commit.
     left_out: Vec<String>,

@@ -62,7 +62,7 @@ pub(super) struct ProtectedTests {
     allowed: PathPatterns,
     /// `None` if it could not be recorded when the run started.
     base: Option<ProtectedBase>,
-    /// What was found before the checks ran, because they execute code of the work.
+    /// The changes that were found before the checks ran, because they execute code of the work.
     found: Result<FoundChanges, String>,
     /// The protected files that must not change while the checks run.
     watched: Arc<Vec<String>>,

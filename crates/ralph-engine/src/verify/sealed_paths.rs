@@ -57,7 +57,7 @@ fn describe_folder(root: &Path, name: &str) -> io::Result<Option<SealedFile>> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileStamps(BTreeMap<String, [FileStamp; 2]>);
 
-/// Device, inode, size, and the times of the last change of content and of the inode; `None` if there is no file.
+/// Device, inode, size, and the times of the last change of content and of the inode; `None` if the file does not exist.
 type FileStamp = Option<[i128; 5]>;
 
 impl FileStamps {

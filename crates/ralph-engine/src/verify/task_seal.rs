@@ -27,7 +27,7 @@ pub struct TaskSeal {
     pub baseline: Vec<BaselineTrial>,
 }
 
-/// What a task is sealed for.
+/// The criteria for which a task is sealed.
 #[derive(Debug, Clone)]
 pub struct TaskSealTerms {
     /// The criteria of all stages.

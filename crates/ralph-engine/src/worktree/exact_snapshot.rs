@@ -20,7 +20,7 @@ pub struct ExactSnapshot {
     pub ignored: Vec<PathBuf>,
 }
 
-/// What a tree of git cannot contain.
+/// Properties of files that a tree of git cannot contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotNotes {
     /// The permissions of files that have others than 0644 or 0755.
@@ -105,7 +105,7 @@ pub(super) fn snapshot_listed_files(
     Ok(ExactSnapshot { files, tree, notes, ignored })
 }
 
-/// Takes a snapshot after a run and returns its tree. What was ignored or left out before the run stays out, and what was in the
+/// Takes a snapshot after a run and returns its tree. Paths that were ignored or left out before the run stay out, and what was in the
 /// snapshot before the run stays in, whatever the ignore rules are now. Files that have not changed are not read again.
 pub(super) fn snapshot_files_since(root: &Path, before: &ExactSnapshot) -> Result<String, WorktreeError> {
     let git::ListedFiles { tracked, unignored, .. } = git::list_exact_files(root)?;

@@ -21,12 +21,12 @@ pub(super) const MAX_REMEMBERED_RUNS: usize = 50;
 
 pub(super) const RUN_REF_PREFIX: &str = "refs/ralph/_runs/";
 
-/// What is recorded of a run.
+/// The references of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunRef {
     /// The exact files before the run.
     Before,
-    /// What the tree before the run cannot contain.
+    /// The notes about the files before the run that a tree cannot contain.
     Notes,
     /// The files before the run as git would commit them, for the comparison with commits.
     Base,

@@ -130,7 +130,7 @@ impl Store {
         Ok(self.rows(statement, read).await?.pop().unwrap_or_default())
     }
 
-    /// Returns how many facts of a run are stored; `None` if there is no such run.
+    /// Returns how many facts of a run are stored; `None` if the run does not exist.
     pub async fn stored_fact_count(&self, run: &str) -> Result<Option<i64>, StoreError> {
         let statement = sql!("SELECT COALESCE(facts, 0) AS facts FROM runs WHERE id = $1", SqlValue::verbatim(run));
         self.row(statement, |row| row.get("facts")).await

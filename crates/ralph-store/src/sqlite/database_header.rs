@@ -12,7 +12,7 @@ const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The state of the files, as read without opening the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseFileState {
-    /// The first bytes of the file; fewer if it is shorter. `None` if there is no file.
+    /// The first bytes of the file; fewer if it is shorter. `None` if the file does not exist.
     pub(crate) header: Option<Vec<u8>>,
     pub(crate) file_size: u64,
     /// The size of the write-ahead log.

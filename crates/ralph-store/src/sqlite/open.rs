@@ -20,7 +20,7 @@ pub enum OpenMode {
 }
 
 impl Store {
-    /// Opens the store of a state folder. With [`OpenMode::Existing`], returns `None` if there is no database.
+    /// Opens the store of a state folder. With [`OpenMode::Existing`], returns `None` if the database does not exist.
     pub async fn open(folder: &Path, mode: OpenMode) -> Result<Option<Self>, StoreError> {
         let unusable = |source| StoreError::Folder { path: folder.to_path_buf(), source };
         let Some(mut files) = locate_files(folder, mode).map_err(unusable)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What is installed: hooks, slash commands, and the settings files around them.
+//! The installed files: hooks, slash commands, and the settings files around them.
 pub(crate) mod hook_command;
 pub(crate) mod hook_timeout;
 pub(crate) mod install_part;

@@ -23,7 +23,7 @@ pub struct CompleteIdsArgs {
     words: Vec<String>,
 }
 
-/// What can follow on a command line.
+/// The words that can follow on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IdKind {
     RunsAndTasks,

@@ -19,7 +19,7 @@ use crate::commands::run::resume::resume_and_report;
 use crate::commands::{out, signal_exit_code};
 use crate::error::CommandError;
 
-/// What is needed to continue a run after it was parked.
+/// The data that continues a run after it was parked.
 pub struct ParkedRun {
     project: Project,
     run: String,

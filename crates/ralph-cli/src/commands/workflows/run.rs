@@ -40,7 +40,7 @@ use crate::error::CommandError;
 #[command(mut_arg("max_cost", |arg| arg.help("Spending limit in US dollars for the whole run with its children: 5, 0.25 [built-in: no limit]")))]
 #[command(after_help = "Examples:
   ralph workflow run fix-issue 'the login page is slow'
-  ralph workflow run review --input depth=full
+  ralph workflow run review --input base=main
   ralph workflow run nightly --no-worktree --json
   ralph workflow run review --dry-run --stubs review.stubs.yaml
 

@@ -7,7 +7,7 @@
 //!
 //! Who decides what:
 //!
-//! - A `loop` node is one activity: the executor runs its iterations as a run of its own, with all rules of loops. Only the
+//! - A `loop` node is one activity: the executor runs its iterations as a separate run, with all rules of loops. Only the
 //!   gate of an interactive loop comes here ([`ActivityResult::ReachedGate`]), because a person may answer days later.
 //! - The nodes of a loop group are nodes of this graph. The machine decides about iterations; the executor runs
 //!   `until_bash` and the checks, and reports verdicts.

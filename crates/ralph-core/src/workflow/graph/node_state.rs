@@ -39,7 +39,7 @@ pub enum NodeState {
     Asking {
         question: PersonQuestion,
     },
-    /// The items of a fan-out run. Their states are in rows of their own.
+    /// The items of a fan-out run. Their states are in separate rows.
     FanningOut {
         items: FanOutItems,
     },

@@ -23,7 +23,7 @@ pub struct GraphSettings {
 }
 
 impl GraphSettings {
-    /// The limit for commands of runs without a limit of their own.
+    /// The limit for commands of runs without their own limit.
     pub const DEFAULT_MAX_COMMANDS: u32 = 64;
 }
 
@@ -108,7 +108,7 @@ impl SlotQueue {
 pub(super) enum SlotClass {
     Agent,
     Command,
-    /// Child runs, and questions about loop groups. Fan-outs have a limit of their own.
+    /// Child runs, and questions about loop groups. Fan-outs have their own limit.
     Unlimited,
 }
 
@@ -184,7 +184,7 @@ impl GraphState {
         self.record(node).map_or(&NO_OUTPUT, |record| record.state.outcome().map_or(&NO_OUTPUT, NodeOutcome::output))
     }
 
-    /// Returns the output of the node that an id means in the texts of `from`, or `None` if there is no such node.
+    /// Returns the output of the node that an id means in the texts of `from`, or `None` if the node does not exist.
     #[must_use]
     pub fn output_from(&self, graph: &Graph, from: NodeIndex, id: &NodeId) -> Option<&NodeOutput> {
         graph.find_from(from, id).map(|node| self.output(node))

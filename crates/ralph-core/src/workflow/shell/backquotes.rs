@@ -1,4 +1,4 @@
-//! `` `…` ``: its text has a level of escapes of its own, so that it is scanned as a script.
+//! `` `…` ``: its text has its own level of escapes, so that it is scanned as a script.
 use alloc::format;
 use alloc::string::String;
 

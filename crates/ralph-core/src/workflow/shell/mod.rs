@@ -55,7 +55,7 @@ pub struct ScriptValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueUsage {
     Text,
-    /// In an arithmetic expression, where the shell would evaluate a text as an expression of its own.
+    /// In an arithmetic expression, where the shell would evaluate a text as an expression.
     Number,
 }
 

@@ -35,7 +35,7 @@ pub fn validate_workflow(workflow: &Workflow) -> Vec<GraphProblem> {
     validator.problems
 }
 
-/// Ids with a meaning of their own in references.
+/// Ids with a special meaning in references.
 const RESERVED_IDS: [&str; 2] = ["INPUTS", "LOOP_PREV"];
 
 struct GraphValidator<'a> {

@@ -6,7 +6,7 @@ use ralph_agents::AgentEvent;
 /// A message that the driver must handle. None is ever dropped.
 #[derive(Debug)]
 pub enum DriverMessage {
-    /// What the running agent of this attempt does.
+    /// The activity of the running agent of this attempt.
     Activity(AttemptKey, AgentActivity),
     /// The preparation, an attempt or its checks have ended.
     Work(WorkEvent),

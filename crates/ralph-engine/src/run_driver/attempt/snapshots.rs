@@ -83,7 +83,7 @@ pub(in crate::run_driver) struct RunStartSnapshot {
 /// The snapshot, or the reason why there is none.
 type TakenSnapshot = Result<Arc<ExactSnapshot>, String>;
 
-/// What the start of a run knows about its undo.
+/// Whether a run can be undone, as its start knows it.
 pub(in crate::run_driver) enum UndoNotice {
     /// Everything can be restored.
     None,

@@ -110,7 +110,7 @@ impl RunRecord {
     }
 }
 
-/// What a receipt names in addition to the facts.
+/// The data of a receipt in addition to the facts.
 pub(in crate::run_driver) struct ReceiptSource {
     /// The verified work tree.
     pub(in crate::run_driver) snapshot: Option<WorkTreeSnapshot>,

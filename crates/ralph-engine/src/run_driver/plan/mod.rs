@@ -1,4 +1,4 @@
-//! What a run is: its stored settings, its live context, and how both become prompts and processes.
+//! The plan of a run: its stored settings, its live context, and how both become prompts and processes.
 pub(in crate::run_driver) mod agent_choice;
 pub(in crate::run_driver) mod judge_choice;
 pub(in crate::run_driver) mod prompt_source;

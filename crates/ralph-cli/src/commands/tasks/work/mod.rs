@@ -64,7 +64,7 @@ fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter:
     }
 }
 
-/// What the introduction and the summary are printed with.
+/// The output of the introduction and the summary.
 struct WorkOutput {
     reporter: Arc<WorkReporter>,
     settings: Settings,

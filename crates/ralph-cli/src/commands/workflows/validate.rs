@@ -33,7 +33,8 @@ pub fn run(args: &ValidateArgs) -> Result<u8, CommandError> {
     let project = Project::find_here().ok();
     let catalog = match args.target.as_deref().map(Path::new).filter(|target| is_path(target)) {
         Some(path) if !path.exists() => {
-            return Err(CommandError::usage_error(format!("there is no file {}", path.display())));
+            return Err(CommandError::usage_error(format!("there is no file {}", path.display()))
+                .with_hint("name a file, a folder or a workflow; `ralph workflow list` lists the workflows"));
         }
         Some(path) => WorkflowCatalog::open_with_path(project.as_ref(), path),
         None => WorkflowCatalog::open(project.as_ref()),

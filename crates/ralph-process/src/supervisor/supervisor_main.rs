@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, setsid};
 
 use crate::job::job_completion::{JobExit, TreeCleanup};
@@ -325,7 +325,8 @@ impl ControlChannel {
     /// Returns whether ralph has closed its end, even if there are bytes that it sent before.
     fn is_closed_by_ralph(&self) -> bool {
         let mut fds = [PollFd::new(&self.socket, PollFlags::HUP)];
-        poll(&mut fds, Some(&to_timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
+        let without_waiting = Timespec::default();
+        poll(&mut fds, Some(&without_waiting)).is_ok_and(|ready| ready > 0)
     }
 
     /// Reads once; blocks if no bytes are available.

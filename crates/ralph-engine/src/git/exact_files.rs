@@ -14,7 +14,9 @@ use ralph_process::{current_cancel_flag, with_cancel_flag};
 use super::head_file::{find_common_dir, find_git_dir};
 use super::index_file::{IndexFile, build_index};
 use super::isolated_git::IsolatedGit;
+use super::object_writer::ObjectWriter;
 use super::temporary_folder::TemporaryFolder;
+use super::unignored_files::list_unignored_files;
 use super::{GitError, TreeEntry};
 
 /// How long git may take to list or to store the files. A pipe in place of a file that git reads blocks it.
@@ -60,14 +62,14 @@ impl ExactFileKind {
 }
 
 /// Returns the object folder of a repository and whether its names are SHA-256.
-struct ObjectStore {
+pub(super) struct ObjectStore {
     objects: PathBuf,
     is_sha256: bool,
     exclude: Vec<u8>,
 }
 
 impl ObjectStore {
-    fn find(root: &Path) -> Result<Self, GitError> {
+    pub(super) fn find(root: &Path) -> Result<Self, GitError> {
         let missing =
             || GitError::Failed { command: "rev-parse".to_owned(), stderr: "not a git repository".to_owned() };
         let common = find_common_dir(&find_git_dir(root).ok_or_else(missing)?);
@@ -131,6 +133,13 @@ fn list_tracked_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// Lists the files of a work tree without regard to the index: tracked files are among the others.
 pub fn list_untracked_files(root: &Path) -> Result<ListedFiles, GitError> {
     let store = ObjectStore::find(root)?;
+    match list_unignored_files(root, &store.exclude) {
+        Some(listed) => Ok(listed),
+        None => list_files_with_git(root, &store),
+    }
+}
+
+pub(super) fn list_files_with_git(root: &Path, store: &ObjectStore) -> Result<ListedFiles, GitError> {
     let folder = store.create_git_folder()?;
     let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching"];
     let status = store.git(root, &folder).read_stdout(&args)?;
@@ -163,6 +172,33 @@ pub fn store_exact_files(root: &Path, files: &[ExactFile]) -> Result<BTreeMap<Pa
     if files.is_empty() {
         return Ok(BTreeMap::new());
     }
+    match store_small_files(root, files) {
+        Some(stored) => Ok(stored),
+        None => store_files_with_git(root, files),
+    }
+}
+
+/// Stores files without starting git. `None`: they are too large, or only git knows how to store them.
+fn store_small_files(root: &Path, files: &[ExactFile]) -> Option<BTreeMap<PathBuf, TreeEntry>> {
+    const MAX_TOTAL_BYTES: u64 = 4 << 20;
+    let objects = ObjectWriter::open(root)?;
+    let mut free_bytes = MAX_TOTAL_BYTES;
+    let store = |file: &ExactFile| {
+        let content = match &file.kind {
+            ExactFileKind::Link(target) => target.as_bytes().to_vec(),
+            ExactFileKind::Regular | ExactFileKind::Executable => {
+                let content = read_regular_file(&root.join(&file.path), free_bytes).ok()?;
+                free_bytes = free_bytes.checked_sub(content.len() as u64).filter(|free| *free > 0)?;
+                content
+            }
+        };
+        let object = objects.write_blob(&content).ok().filter(|_| !ralph_process::is_cancelled())?;
+        Some((file.path.clone(), TreeEntry { mode: file.kind.tree_mode().to_owned(), object }))
+    };
+    files.iter().map(store).collect()
+}
+
+fn store_files_with_git(root: &Path, files: &[ExactFile]) -> Result<BTreeMap<PathBuf, TreeEntry>, GitError> {
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
     let mut input = Vec::new();
@@ -187,6 +223,9 @@ pub fn store_exact_files(root: &Path, files: &[ExactFile]) -> Result<BTreeMap<Pa
 
 /// Stores a text as an object.
 pub fn store_exact_text(root: &Path, text: &[u8]) -> Result<String, GitError> {
+    if let Some(object) = ObjectWriter::open(root).and_then(|objects| objects.write_blob(text).ok()) {
+        return Ok(object);
+    }
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
     let stored = store.git(root, &folder).read_stdout_with_input(&["hash-object", "-w", "--stdin"], text)?;
@@ -195,6 +234,13 @@ pub fn store_exact_text(root: &Path, text: &[u8]) -> Result<String, GitError> {
 
 /// Writes a tree of these entries. No entry may be below another one.
 pub fn write_exact_tree(root: &Path, entries: &BTreeMap<PathBuf, TreeEntry>) -> Result<String, GitError> {
+    match ObjectWriter::open(root).and_then(|objects| objects.write_tree(entries).ok()) {
+        Some(tree) => Ok(tree),
+        None => write_tree_with_git(root, entries),
+    }
+}
+
+fn write_tree_with_git(root: &Path, entries: &BTreeMap<PathBuf, TreeEntry>) -> Result<String, GitError> {
     let store = ObjectStore::find(root)?;
     let folder = store.create_git_folder()?;
     let invalid =

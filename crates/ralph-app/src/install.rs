@@ -35,17 +35,17 @@ impl InstallMode {
     }
 }
 
-/// What was changed, or would be.
+/// The changes that were made, or would be made.
 pub struct InstallReport {
     pub host: &'static HostInstaller,
     pub scope: InstallScope,
     /// The folder with the settings of the program.
     pub settings_folder: PathBuf,
     pub changes: InstallPlan,
-    /// What the user must still do.
+    /// The steps that the user must still take.
     pub advice: Option<String>,
     pub warnings: Vec<InstallWarning>,
-    /// What was done to keep the settings of this machine out of git.
+    /// The measures that keep the settings of this machine out of git.
     pub git_exclusion: GitExclusion,
 }
 

@@ -1,4 +1,4 @@
-//! What waits for the decision of a person: a claim that the checks did not accept, in a run that ended as blocked.
+//! Claims that wait for the decision of a person: a claim that the checks did not accept, in a run that ended as blocked.
 use alloc::format;
 use alloc::string::String;
 

@@ -111,7 +111,7 @@ pub enum LifecycleEvent {
     Closed { reason: String },
 }
 
-/// What a person decided.
+/// The decision of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersonVerdict {
     Accepted,
@@ -143,7 +143,7 @@ pub enum RunControl {
     Broken { what: String },
 }
 
-/// What a running agent does. Its output itself does not reach the rules.
+/// The activity of a running agent. Its output itself does not reach the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentActivity {
     /// It printed its final record but is still running.

@@ -95,7 +95,7 @@ pub struct RunEnd {
     pub exit_code: u8,
 }
 
-/// What ended a cancelled run.
+/// The cause that ended a cancelled run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelCause {
     /// `ralph cancel` or `ralph loop cancel`.

@@ -20,7 +20,7 @@ pub struct Policy {
     /// The proof level below which a claim does not complete the run.
     #[serde(default)]
     pub required_proof: MinimumProof,
-    /// What a contradiction in the message of a claim means.
+    /// The consequence of a contradiction in the message of a claim.
     #[serde(default)]
     pub contradictions: ContradictionRule,
     #[serde(default)]
@@ -57,7 +57,7 @@ fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 
-/// What happens after an iteration that did not complete the run.
+/// The next step after an iteration that did not complete the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationStepping {
@@ -224,7 +224,7 @@ pub enum MinimumProof {
     Proven,
 }
 
-/// What it means if the message that claims completion also says that work is open.
+/// The consequence if the message that claims completion also says that work is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContradictionRule {

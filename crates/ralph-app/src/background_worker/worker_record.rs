@@ -28,7 +28,7 @@ pub struct BackgroundWorker {
     folder: PathBuf,
 }
 
-/// What a background worker does.
+/// The state of a background worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerStatus {
     Working(RunOwner),

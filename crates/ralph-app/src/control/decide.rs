@@ -31,7 +31,7 @@ pub struct DecisionRequest<'a> {
     pub config: &'a ConfigSource,
 }
 
-/// What was accepted.
+/// The claim that a person accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcceptResult {
     /// The run is completed.
@@ -40,7 +40,7 @@ pub enum AcceptResult {
     Stage { task: String, stage: Role, user: String, next: Option<Role> },
 }
 
-/// What continues after a rejection.
+/// The loop that continues after a rejection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectResult {
     /// The run can be resumed.

@@ -25,7 +25,7 @@ pub enum PauseResult {
     },
 }
 
-/// What became of a loop that shall pause.
+/// The result of a request to pause a loop.
 enum LoopFate {
     Paused,
     Running,

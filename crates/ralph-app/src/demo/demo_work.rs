@@ -19,7 +19,7 @@ use crate::tasks::{ImportMode, TaskImportRequest, TaskImportSource, import_tasks
 use crate::view::RunView;
 use crate::work::{PreparedWork, StopCondition, WorkObserver, WorkRequest, WorkScope, prepare_work};
 
-/// What the worker of the demo has shown about a task.
+/// The steps of a task that the worker of the demo has shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoTaskResult {
     pub task: String,

@@ -10,7 +10,7 @@ use super::demo_repository::commit_only;
 use super::demo_stream_writer::DemoStreamWriter;
 use super::work_spec::{CARELESS_SHOUT, DemoProgram, FALSE_GREET, program_of_task};
 
-/// What the prompt of a stage asks for.
+/// The request in the prompt of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestedStage {
     task: String,

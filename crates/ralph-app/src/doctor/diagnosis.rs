@@ -14,7 +14,7 @@ use crate::config::{ConfigError, ConfigSource, Settings};
 use crate::install::find_own_program;
 use crate::interaction::Interaction;
 
-/// What is diagnosed.
+/// The subject of a diagnosis.
 pub struct DiagnosisRequest {
     /// The project, or why there is none here.
     pub project: Result<Project, ProjectError>,

@@ -10,7 +10,7 @@ use crate::interaction::Interaction;
 use crate::run::refuse_recursion;
 use crate::task_files::open_task_store;
 
-/// What a landing would do.
+/// The effects that a landing would have.
 #[derive(Debug)]
 pub struct LandingPreview {
     pub landing: PreparedLanding,

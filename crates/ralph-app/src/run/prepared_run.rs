@@ -39,7 +39,7 @@ pub enum RunWorkspace {
     OwnWorktree,
 }
 
-/// What an ad-hoc run shall do.
+/// The request for an ad-hoc run.
 pub struct StartRunRequest<'a> {
     /// The settings with those of the request on top.
     pub settings: &'a Settings,

@@ -23,7 +23,7 @@ use crate::tasks::{GenerationOutcome, finish_generation};
 use crate::view::short_id;
 use crate::worktrees::ensure_task_is_free;
 
-/// What can be done with a run that shall be resumed.
+/// The ways to resume a run, by its state.
 pub enum PreparedResume {
     NotNeeded(ResumeNotNeeded),
     Resumable(Box<ResumableRun>),

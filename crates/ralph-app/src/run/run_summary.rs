@@ -23,7 +23,7 @@ pub struct RunSummary {
     pub session_log: Option<PathBuf>,
 }
 
-/// What the receipt of a completed run says about its result.
+/// The result of a completed run, as its receipt states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionRecord {
     pub proof: Proof,

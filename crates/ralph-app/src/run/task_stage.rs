@@ -101,7 +101,7 @@ impl StageOutOfTurn {
     }
 }
 
-/// What the earlier stages of a task mean for the next one.
+/// The results of earlier stages that the next one needs.
 struct StageHistory {
     /// The rejection of the work that the role has not answered yet.
     rejection: Option<StageReport>,

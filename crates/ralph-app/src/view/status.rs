@@ -24,7 +24,7 @@ pub enum LoopLiveness {
     Parked(UnixMillis),
 }
 
-/// What a person can do so that a loop continues. A screen says how.
+/// The action with which a person lets a loop continue. A screen says how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopRemedy {
     /// Resume the run with this short id.

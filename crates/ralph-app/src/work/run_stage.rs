@@ -57,7 +57,7 @@ impl TaskRunner {
         plan.spec.policy.rate_limits.parking.is_possible = true;
         plan.spec.policy.protected_rejections = count_protected_rejections(&self.store, &self.lease.task_id).await?;
         if open_rejection(&progress.reports, &progress.stage).is_some() {
-            // What was sent back is the work that was accepted last.
+            // The work that was sent back is the one that was accepted last.
             plan.spec.acceptance.sent_back_commit = self.store.task_seal(&self.lease.task_id).await?.accepted_commit;
         }
         // A worker that takes over the task from now on finds the run.

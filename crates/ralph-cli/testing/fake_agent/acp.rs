@@ -35,7 +35,7 @@ struct AcpAgent<'a> {
     sent_text: String,
 }
 
-/// What follows an order.
+/// The effect of a command on the script.
 enum NextAction {
     Continue,
     Answer(Value),

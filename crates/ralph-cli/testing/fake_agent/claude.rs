@@ -19,7 +19,7 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
     ("after-result-talk", after_result_talk),
 ];
 
-/// What a real Claude prints for each failure: name, category, status, message.
+/// The output of a real Claude for each failure: name, category, status, message.
 const FAILURES: &[(&str, &str, Option<u64>, &str)] = &[
     ("rate_limit", "rate_limit", Some(429), "API Error: Request rejected (429) · slow down"),
     ("auth", "authentication_failed", Some(401), "Invalid API key · Fix external API key"),

@@ -30,7 +30,7 @@ use crate::lifetime_modes::{die_by_signal, parse_signal};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("script", script)];
 
-/// What follows an order.
+/// The effect of a command on the script.
 enum NextAction {
     Continue,
     Exit(u8),

@@ -17,7 +17,7 @@ pub(super) struct MessageSentence {
     pub(super) section: SectionKind,
 }
 
-/// What a section contains.
+/// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SectionKind {
     /// Any statements.

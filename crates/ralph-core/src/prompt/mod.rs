@@ -73,7 +73,7 @@ pub struct RejectionFeedback {
     pub tail: String,
 }
 
-/// What the feedback is about.
+/// The subject of the feedback.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackKind {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{InlineTestChange, ProtectedChange};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 
-/// What was found about the protected tests of a claim that the checks accepted.
+/// The findings about the protected tests of a claim that the checks accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProtectedFinding {
     /// Only named, because of `verification.tests: report`.

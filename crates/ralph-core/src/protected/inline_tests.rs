@@ -13,7 +13,7 @@ struct InlineTestSyntax {
     module_marks: &'static [&'static str],
     /// How a line of documentation begins; empty if there is no such mark.
     comment_marks: &'static [&'static str],
-    /// What a block of documentation with a test contains.
+    /// The content of a block of documentation with a test.
     example_marks: &'static [&'static str],
 }
 
@@ -41,7 +41,7 @@ const SYNTAXES: &[InlineTestSyntax] = &[
     InlineTestSyntax { files: &["*.d"], module_marks: &["unittest"], comment_marks: &[], example_marks: &[] },
 ];
 
-/// What the work did to a source file with inline tests.
+/// The change of a source file with inline tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlineTestChange {
     pub path: String,

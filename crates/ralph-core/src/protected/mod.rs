@@ -19,7 +19,7 @@ pub use manifest::ManifestKind;
 pub use path_pattern::matches_pattern;
 pub use tables::{ECOSYSTEMS, Ecosystem};
 
-/// What a change of a protected test means.
+/// The consequence of a change of a protected test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestProtection {

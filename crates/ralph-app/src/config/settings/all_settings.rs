@@ -74,7 +74,7 @@ pub struct VerificationSettings {
     pub isolation: Setting<CheckIsolation>,
     pub setup: Setting<Vec<String>>,
     pub share: Setting<Vec<String>>,
-    /// What a change of a protected test means.
+    /// The consequence of a change of a protected test.
     pub tests: Setting<TestProtection>,
     pub cache: Setting<bool>,
     pub role_checks: Setting<bool>,

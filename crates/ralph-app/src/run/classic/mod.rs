@@ -49,7 +49,7 @@ impl ClassicMode {
     }
 }
 
-/// What a run in classic mode shall do.
+/// The request for a run in classic mode.
 pub struct ClassicRunRequest<'a> {
     pub mode: ClassicMode,
     /// The prompt file; `None` for the one of the mode in the ralph home.

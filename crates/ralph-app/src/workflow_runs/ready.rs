@@ -7,7 +7,7 @@ use ralph_core::workflow::{
 };
 use serde_json::Value;
 
-use super::activity::{LoopPosition, ReadyAction, ReadyActivity, SessionChoice, ShellText, prompt_text};
+use super::activity::{NodeLoopPosition, ReadyAction, ReadyActivity, SessionChoice, ShellText, prompt_text};
 use super::node_values::NodeValues;
 use super::services::RunServices;
 
@@ -59,11 +59,11 @@ impl ActivityContext<'_> {
             (ActivityAction::Run, NodeKind::Script(node)) => ReadyAction::Script(Box::new(node.clone())),
             (ActivityAction::Run, NodeKind::Checks(node)) => ReadyAction::Checks(node.clone()),
             (ActivityAction::Run, NodeKind::Loop(node)) => {
-                ReadyAction::Loop { node: node.clone(), position: LoopPosition::default() }
+                ReadyAction::Loop { node: node.clone(), position: NodeLoopPosition::default() }
             }
             (ActivityAction::ContinueLoop { iterations, input }, NodeKind::Loop(node)) => ReadyAction::Loop {
                 node: node.clone(),
-                position: LoopPosition { iterations: *iterations, user_input: input.clone() },
+                position: NodeLoopPosition { iterations: *iterations, user_input: input.clone() },
             },
             (ActivityAction::Rework { reason, .. }, NodeKind::Approval(node)) => {
                 let prompt = node.on_reject.as_ref().map(|rework| rework.prompt.clone()).unwrap_or_default();

@@ -84,7 +84,7 @@ enum CliCommand {
     Pause(pause::PauseArgs),
     Retry(retry::RetryArgs),
     Guide(guide::GuideArgs),
-    Limit(limit::LimitArgs),
+    Limit(limit::ChangeLimitArgs),
     Accept(accept::AcceptArgs),
     Reject(reject::RejectArgs),
     Init(init::InitArgs),

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::agent_node::{describe, unsuccessful_result};
 use super::agent_pass::{EndedPass, LoopRules, PassRequest};
 use super::control_relay::ControlRelay;
-use super::{ActivityRunner, LoopPosition, ReadyActivity, failed};
+use super::{ActivityRunner, NodeLoopPosition, ReadyActivity, failed};
 use crate::error::{AppError, AppResult};
 
 /// Consecutive iterations whose check could not be evaluated that end the loop.
@@ -34,7 +34,7 @@ impl ActivityRunner {
         &self,
         ready: &ReadyActivity,
         node: &LoopNode,
-        position: &LoopPosition,
+        position: &NodeLoopPosition,
         control: UnboundedReceiver<ControlEvent>,
     ) -> ActivityResult {
         let driven = LoopDriver { runner: self, ready, node, relay: ControlRelay::new(control), unevaluated: 0 };
@@ -55,7 +55,7 @@ struct LoopDriver<'a> {
 }
 
 impl LoopDriver<'_> {
-    async fn run(mut self, position: &LoopPosition) -> AppResult<ActivityResult> {
+    async fn run(mut self, position: &NodeLoopPosition) -> AppResult<ActivityResult> {
         let mut pass = match self.open_pass(position).await? {
             Ok(pass) => pass,
             Err(result) => return Ok(result),
@@ -88,7 +88,7 @@ impl LoopDriver<'_> {
     }
 
     /// Starts the loop, or opens the run that an earlier activity or process has started.
-    async fn open_pass(&mut self, position: &LoopPosition) -> AppResult<Result<EndedPass, ActivityResult>> {
+    async fn open_pass(&mut self, position: &NodeLoopPosition) -> AppResult<Result<EndedPass, ActivityResult>> {
         let started = match (position.iterations > 0, self.ready.is_recovery) {
             (true, _) => self.runner.find_newest_pass(&self.ready.node).await?,
             (false, true) => self.runner.find_interrupted_pass(self.ready).await?,
@@ -120,7 +120,12 @@ impl LoopDriver<'_> {
     }
 
     /// Continues the run of the loop that an earlier activity or process has left.
-    async fn continue_pass(&mut self, row: RunRow, stored: StoredRun, position: &LoopPosition) -> AppResult<EndedPass> {
+    async fn continue_pass(
+        &mut self,
+        row: RunRow,
+        stored: StoredRun,
+        position: &NodeLoopPosition,
+    ) -> AppResult<EndedPass> {
         if !stored.state.can_resume() {
             return self.runner.load_ended_pass(&row.id, None).await;
         }

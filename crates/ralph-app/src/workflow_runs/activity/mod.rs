@@ -53,7 +53,7 @@ pub enum ReadyAction {
     Script(Box<ScriptNode>),
     Loop {
         node: Box<LoopNode>,
-        position: LoopPosition,
+        position: NodeLoopPosition,
     },
     Checks(ChecksNode),
     /// The condition that ends an iteration of a loop group.
@@ -72,7 +72,7 @@ pub enum ReadyAction {
 
 /// Where a loop starts or continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LoopPosition {
+pub struct NodeLoopPosition {
     /// How many iterations have ended.
     pub iterations: u32,
     /// The words of a person at the gate before the next one.

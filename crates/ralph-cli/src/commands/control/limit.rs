@@ -17,7 +17,7 @@ use crate::error::CommandError;
   ralph limit --max-cost +5                 the only active loop
   ralph limit TASK-001 --max-iterations +5
   ralph limit 3f2a9c41 --max-cost 10 --max-duration +2h")]
-pub struct LimitArgs {
+pub struct ChangeLimitArgs {
     /// A task id, or the start or end of a run id [default: the only active loop]
     #[arg(value_name = "TASK|RUN")]
     id: Option<String>,
@@ -25,7 +25,7 @@ pub struct LimitArgs {
     limits: LimitChangeArgs,
 }
 
-pub fn run(args: &LimitArgs) -> Result<u8, CommandError> {
+pub fn run(args: &ChangeLimitArgs) -> Result<u8, CommandError> {
     let changes = args.limits.changes();
     if changes.is_empty() {
         return Err(CommandError::usage_error("no limit is given")

@@ -26,7 +26,7 @@ pub struct ApproveArgs {
 ///
 /// The run is cancelled, unless the approval says how the work is changed.
 #[derive(Debug, Args)]
-pub struct RejectArgs {
+pub struct WorkflowRejectArgs {
     /// The start or end of the id of the run [default: the newest workflow run]
     run: Option<String>,
     /// Why; the agent that changes the work reads it
@@ -67,7 +67,7 @@ pub fn approve(args: &ApproveArgs) -> Result<u8, CommandError> {
     answer(args.run.as_deref(), "approve", &args.text, &args.answer)
 }
 
-pub fn reject(args: &RejectArgs) -> Result<u8, CommandError> {
+pub fn reject(args: &WorkflowRejectArgs) -> Result<u8, CommandError> {
     answer(args.run.as_deref(), "reject", &args.text, &args.answer)
 }
 

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 
 /// Shows a workflow: what it does, its nodes, and every text that an agent or a shell would get
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub struct WorkflowShowArgs {
     /// The name of the workflow
     name: String,
     /// Prints {name, origin, file, workflow, triggers, notes}
@@ -22,7 +22,7 @@ pub struct ShowArgs {
     json: bool,
 }
 
-pub fn run(args: &ShowArgs) -> Result<u8, CommandError> {
+pub fn run(args: &WorkflowShowArgs) -> Result<u8, CommandError> {
     let catalog = WorkflowCatalog::open(Project::find_here().ok().as_ref());
     let found = catalog.find(&args.name).map_err(|error| to_command_error(&error))?;
     if args.json {

@@ -24,11 +24,11 @@ pub struct WorkflowCommand {
 enum WorkflowSubcommand {
     Run(Box<run::RunWorkflowArgs>),
     Approve(Box<decide::ApproveArgs>),
-    Reject(Box<decide::RejectArgs>),
+    Reject(Box<decide::WorkflowRejectArgs>),
     Respond(Box<decide::RespondArgs>),
     Rerun(Box<rerun::RerunArgs>),
     List(list::ListArgs),
-    Show(show::ShowArgs),
+    Show(show::WorkflowShowArgs),
     Validate(validate::ValidateArgs),
     Test(test::TestArgs),
     Graph(graph::GraphArgs),

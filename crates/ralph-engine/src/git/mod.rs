@@ -115,6 +115,9 @@ pub fn find_worktree_root(folder: &Path) -> Result<PathBuf, GitError> {
 
 /// Returns the HEAD commit of a work tree; `None` if the branch has no commit yet.
 pub fn head_commit(folder: &Path) -> Result<Option<String>, GitError> {
+    if is_unborn(folder) {
+        return Ok(None);
+    }
     match IsolatedGit::in_folder(folder).read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
         Ok(commit) => Ok(Some(commit)),
         // Git fails without a message if nothing was ever committed.

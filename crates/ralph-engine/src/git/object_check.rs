@@ -42,7 +42,7 @@ fn compute_name(length: usize, header: &str, content: &[u8]) -> String {
 const SHA1_NAME_LENGTH: usize = 40;
 
 fn hash_parts<D: Digest>(parts: [&[u8]; 3]) -> String {
-    let hashed = parts.iter().fold(D::new(), |hash, part| hash.chain_update(part)).finalize();
+    let hashed = parts.iter().fold(D::new(), D::chain_update).finalize();
     hashed.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -106,7 +106,7 @@ mod tests {
             fs::copy(file_of(&name("HEAD^{tree}")), file_of(&genuine)).unwrap();
             let found = find_forged_object(root, &objects);
             assert!(found.is_err(), "git itself finds a root that was overwritten: {found:?}");
-            assert_eq!(find_forged_object(root, &[genuine.clone()]).unwrap(), Some(genuine));
+            assert_eq!(find_forged_object(root, std::slice::from_ref(&genuine)).unwrap(), Some(genuine));
         }
     }
 }

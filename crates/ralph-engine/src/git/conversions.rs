@@ -1,10 +1,12 @@
 //! Finds the files that git would not store byte by byte, as their attributes say.
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::GitError;
+use super::config_text::{ConfigText, system_files, user_file};
+use super::head_file::{find_common_dir, find_git_dir};
 use super::isolated_git::IsolatedGit;
 
 /// How git may change the bytes of a file before it stores them.
@@ -18,9 +20,45 @@ pub enum Conversion {
 
 const ATTRIBUTES: [&str; 6] = ["text", "eol", "crlf", "ident", "filter", "working-tree-encoding"];
 
+/// Settings with which git changes the bytes or the kinds of files, or reads other attributes or settings.
+const CONVERTING_SETTINGS: [&str; 7] =
+    ["autocrlf", "eol=", "symlinks", "attributesfile", "[attr", "worktree", "[include"];
+
+/// Returns whether git stores these files byte by byte, as far as that is known without starting git. `paths` also contains the
+/// files of the index.
+#[must_use]
+pub fn keeps_all_bytes(root: &Path, paths: &BTreeSet<&Path>) -> bool {
+    let is_simple = |config: &ConfigText| !config.mentions(&CONVERTING_SETTINGS) && config.has_only("filemode", "true");
+    let configs = [ConfigText::of_repository(root), ConfigText::of_user()];
+    configs.iter().all(|config| config.as_ref().is_some_and(is_simple))
+        && paths.iter().all(|path| is_everyday_path(path))
+        && !has_attributes(root, paths)
+}
+
+/// Returns whether there is a file with attributes, also an ignored one, or one that is only in the index.
+fn has_attributes(root: &Path, paths: &BTreeSet<&Path>) -> bool {
+    const FILE_NAME: &str = ".gitattributes";
+    let of_repository = find_git_dir(root).map(|folder| find_common_dir(&folder).join("info/attributes"));
+    let mut others = of_repository.into_iter().chain(user_file("attributes")).chain(system_files("gitattributes"));
+    let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
+    let folders: BTreeSet<&Path> = paths.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    std::env::var_os("GIT_ATTR_SOURCE").is_some()
+        || others.any(is_there)
+        || paths.iter().any(|path| path.file_name() == Some(OsStr::new(FILE_NAME)))
+        || folders.iter().any(|folder| is_there(root.join(folder).join(FILE_NAME)))
+}
+
+/// Returns whether git adds a file with this name: it refuses names that are that of its own folder on other systems.
+fn is_everyday_path(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b'\\' | b'~' | b':'))
+}
+
 /// Returns the files that git may convert by the attributes of this moment. Line ends that git finds in its index are kept,
 /// so `text=auto` converts no file whose object has the same bytes.
-pub fn list_converted_files(root: &Path, paths: &[&Path]) -> Result<BTreeMap<PathBuf, Conversion>, GitError> {
+pub fn list_converted_files(root: &Path, paths: &BTreeSet<&Path>) -> Result<BTreeMap<PathBuf, Conversion>, GitError> {
+    if keeps_all_bytes(root, paths) {
+        return Ok(BTreeMap::new());
+    }
     let input: Vec<u8> = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
     let args = [&["check-attr", "--stdin", "-z"], &ATTRIBUTES[..]].concat();
     let listed = IsolatedGit::in_folder(root).with_long_timeout().read_stdout_with_input(&args, &input)?;
@@ -61,7 +99,7 @@ mod tests {
         std::fs::write(root.join(".gitattributes"), attributes).unwrap();
         std::fs::create_dir_all(root.join(".git/info")).unwrap();
         std::fs::write(root.join(".git/info/attributes"), "*.e working-tree-encoding=UTF-16\n").unwrap();
-        let paths = ["a", "b.c", "new\nline.k", "d.f", "e.e", "f.raw", "g.old"].map(Path::new);
+        let paths = ["a", "b.c", "new\nline.k", "d.f", "e.e", "f.raw", "g.old"].map(Path::new).into();
         let found: Vec<_> = list_converted_files(&root, &paths).unwrap().into_iter().collect();
         let expected = [
             ("b.c", Conversion::Resizing),

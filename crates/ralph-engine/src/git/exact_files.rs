@@ -279,20 +279,23 @@ pub fn read_objects(root: &Path, objects: &[&str]) -> Result<Vec<Vec<u8>>, GitEr
     let input = objects.join("\n") + "\n";
     let output = store.git(root, &folder).read_stdout_with_input(&["cat-file", "--batch"], input.as_bytes())?;
     let mut rest = output.as_slice();
-    let contents: Option<Vec<Vec<u8>>> = objects.iter().map(|_| read_batch_object(&mut rest)).collect();
+    let read_content = |_| Some(read_batch_object(&mut rest)?.1.to_vec());
+    let contents: Option<Vec<Vec<u8>>> = objects.iter().map(read_content).collect();
     contents.ok_or_else(|| GitError::Failed {
         command: "cat-file --batch".to_owned(),
         stderr: "an object of the snapshot is missing".to_owned(),
     })
 }
 
-/// Reads one object of the output of `cat-file --batch`: a line with its size, its content, a line break.
-fn read_batch_object(rest: &mut &[u8]) -> Option<Vec<u8>> {
+/// Reads one object of the output of `cat-file --batch`: a line with its name, its kind and its size, then its content and a line
+/// break. Returns the line and the content; `None` if the object is missing.
+pub(super) fn read_batch_object<'a>(rest: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
     let end = memchr::memchr(b'\n', rest)?;
-    let size: usize = std::str::from_utf8(rest.get(..end)?).ok()?.rsplit(' ').next()?.parse().ok()?;
-    let content = rest.get(end + 1..end + 1 + size)?.to_vec();
+    let header = std::str::from_utf8(rest.get(..end)?).ok()?;
+    let size: usize = header.rsplit(' ').next()?.parse().ok()?;
+    let content = rest.get(end + 1..(end + 1).checked_add(size)?)?;
     *rest = rest.get(end + size + 2..)?;
-    Some(content)
+    Some((header, content))
 }
 
 /// Opens a file without waiting for the writer of a pipe; fails if it is not a regular file.

@@ -2,6 +2,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::config_text::ConfigText;
+
 /// Returns the branch and commit of HEAD, as far as the files contain them. Two equal results mean that HEAD has not
 /// moved.
 #[must_use]
@@ -13,6 +15,13 @@ pub fn read_head_file(work_tree: &Path) -> Option<String> {
     let value = [&git_dir, &common_dir].into_iter().find_map(|folder| fs::read_to_string(folder.join(name)).ok());
     let value = value.or_else(|| find_packed_ref(&common_dir, name));
     Some(format!("{name} {}", value.unwrap_or_default().trim_end()))
+}
+
+/// Returns whether HEAD is a branch that has no commit yet, as far as the files of the repository tell.
+#[must_use]
+pub fn is_unborn(work_tree: &Path) -> bool {
+    let has_files = || ConfigText::of_repository(work_tree).is_some_and(|config| !config.mentions(&["refstorage"]));
+    has_files() && read_head_file(work_tree).is_some_and(|head| head.starts_with("refs/heads/") && head.ends_with(' '))
 }
 
 /// Returns the git folder of a work tree. The `.git` of a linked work tree is a file that names it.

@@ -2,7 +2,7 @@
 //! to have written in one of the known versions is not read: the caller asks git then.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -38,11 +38,16 @@ pub struct IndexEntry {
 }
 
 impl IndexFile {
-    /// Reads the index of a work tree; `None` if it is missing or has another format.
+    /// Reads the index of a work tree, which is empty if nothing was ever added; `None` if it has another format.
     #[must_use]
     pub fn read(root: &Path) -> Option<Self> {
         let git_dir = find_git_dir(root)?;
-        let file = open_regular_file(&git_dir.join("index")).ok()?;
+        let file = match open_regular_file(&git_dir.join("index")) {
+            Err(error) if error.kind() == ErrorKind::NotFound && git_dir.join("HEAD").is_file() => {
+                return Some(Self { entries: Vec::new(), modified: (0, 0), is_coarse: true });
+            }
+            file => file.ok()?,
+        };
         let found = file.metadata().ok().filter(|found| found.len() <= MAX_INDEX_BYTES)?;
         let mut bytes = Vec::new();
         file.take(MAX_INDEX_BYTES).read_to_end(&mut bytes).ok()?;
@@ -58,6 +63,12 @@ impl IndexFile {
         let margin = if self.is_coarse || found.ctime_nsec() == 0 { COARSE_CLOCK_SECONDS } else { 0 };
         let is_settled = (found.ctime() + margin, found.ctime_nsec()) < self.modified;
         entry.is_plain && is_settled && entry.matches(found)
+    }
+
+    /// Returns whether no entry is a nested repository, is part of a conflict, or has flags.
+    #[must_use]
+    pub fn has_only_files(&self) -> bool {
+        self.entries.iter().all(|entry| entry.is_plain && entry.content.mode != "160000")
     }
 
     /// Returns the files of all entries except nested repositories; `None` if an entry is part of a conflict or has flags.
@@ -262,9 +273,10 @@ mod tests {
 
     // finding: N42
     #[test]
-    fn a_split_a_truncated_and_a_missing_index_are_not_read() {
-        let (_temp, root) = new_repository();
-        assert!(IndexFile::read(&root).is_none());
+    fn a_split_and_a_truncated_index_are_not_read_and_a_missing_one_is_empty() {
+        let (temp, root) = new_repository();
+        assert!(IndexFile::read(temp.path()).is_none(), "there is no repository");
+        assert!(IndexFile::read(&root).unwrap().entries.is_empty());
         commit_all(&root);
         let whole = fs::read(root.join(".git/index")).unwrap();
         let one_entry_and_checksum = HEADER_BYTES + 72 + 20;

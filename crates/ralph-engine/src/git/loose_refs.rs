@@ -1,9 +1,10 @@
-//! Creates references as files, as git itself does, without starting git.
+//! Creates and lists references as files, as git itself does, without starting git.
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::exact_files::{MAX_SETTINGS_BYTES, read_regular_file};
+use super::config_text::ConfigText;
 use super::head_file::{find_common_dir, find_git_dir};
 use super::{ExpectedRef, GitError, RefUpdate, update_refs};
 
@@ -24,12 +25,41 @@ pub fn create_refs(root: &Path, refs: &[(String, String)], reason: &str) -> Resu
     update_refs(root, &refs.iter().map(set).collect::<Vec<_>>(), reason)
 }
 
+/// Returns the object of a reference that is stored in a file of its own. `None`: only git knows it.
+#[must_use]
+pub fn read_loose_ref(root: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(find_ref_folder(root)?.join(name)).ok()?;
+    let object = text.trim_end();
+    let is_object = matches!(object.len(), 40 | 64) && object.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_object.then(|| object.to_owned())
+}
+
+/// Returns the folders of references below a folder, such as `refs/heads/`. `None`: only git knows them.
+#[must_use]
+pub fn list_ref_folders(root: &Path, parent: &str) -> Option<BTreeSet<String>> {
+    let common = find_ref_folder(root)?;
+    let mut names = BTreeSet::new();
+    match fs::read_dir(common.join(parent)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        entries => {
+            for entry in entries.ok()? {
+                names.insert(entry.ok()?.file_name().into_string().ok()?);
+            }
+        }
+    }
+    let packed = match fs::read_to_string(common.join("packed-refs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        packed => packed.ok()?,
+    };
+    let packed = packed.lines().filter_map(|line| line.split_once(' ')?.1.strip_prefix(parent)?.split('/').next());
+    names.extend(packed.map(str::to_owned));
+    Some(names)
+}
+
 /// Returns the folder that contains `refs`, if git stores each reference as a file in it.
 fn find_ref_folder(root: &Path) -> Option<PathBuf> {
     let common = find_common_dir(&find_git_dir(root)?);
-    let config = read_regular_file(&common.join("config"), MAX_SETTINGS_BYTES).ok()?;
-    let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
-    let has_files = !OTHER_BACKEND_SETTINGS.iter().any(|setting| config.contains(setting));
+    let has_files = !ConfigText::of_repository(root)?.mentions(&OTHER_BACKEND_SETTINGS);
     (has_files && common.join("refs").symlink_metadata().ok()?.is_dir()).then_some(common)
 }
 
@@ -70,11 +100,34 @@ mod tests {
         let linked = temp.path().join("linked");
         run_git(&root, &["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap()]).unwrap();
         create_pair(&linked, &commit);
+        assert_eq!(read_loose_ref(&linked, "refs/ralph/T/a"), Some(commit.clone()));
+        assert_eq!(read_loose_ref(&linked, "refs/ralph/T/c"), None);
         let expected = format!("refs/ralph/T/a {commit}\nrefs/ralph/T/b {commit}\n");
         assert_eq!(listed_refs(&root), expected);
         run_git(&root, &["pack-refs", "--all"]).unwrap();
         assert_eq!(listed_refs(&root), expected);
         assert_eq!(run_git(&root, &["fsck", "--strict"]).unwrap(), "");
+    }
+
+    // finding: N42
+    #[test]
+    fn folders_of_references_are_listed_whether_they_are_packed_or_not() {
+        let (temp, root) = new_repository();
+        let listed = |root: &Path| list_ref_folders(root, "refs/ralph/").map(Vec::from_iter);
+        assert_eq!(listed(&root), Some(Vec::new()));
+        let commit = commit_all(&root);
+        let refs = |names: [&str; 2]| names.map(|name| (format!("refs/ralph/{name}"), commit.clone()));
+        create_refs(&root, &refs(["T/a", "U/x/b"]), "test").unwrap();
+        run_git(&root, &["pack-refs", "--all", "--prune"]).unwrap();
+        create_refs(&root, &refs(["T/c", "V/b"]), "test").unwrap();
+        let linked = temp.path().join("linked");
+        run_git(&root, &["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap()]).unwrap();
+        for root in [&root, &linked] {
+            assert_eq!(listed(root).unwrap(), ["T", "U", "V"]);
+        }
+        let other = temp.path().join("other");
+        run_git(&root, &["init", "--quiet", "--ref-format=reftable", other.to_str().unwrap()]).unwrap();
+        assert_eq!(listed(&other), None);
     }
 
     // finding: N42

@@ -3,6 +3,7 @@ mod changes;
 mod checkout;
 mod checkout_surroundings;
 mod commit_tree;
+mod config_text;
 mod conversions;
 mod exact_files;
 mod head_file;
@@ -26,7 +27,6 @@ pub(crate) mod testing;
 mod tree_edit;
 mod trusted_index;
 mod unignored_files;
-mod user_config;
 mod worktree_commit;
 mod worktree_hash;
 
@@ -49,12 +49,12 @@ pub use changes::{
 };
 pub use checkout::{CheckoutError, TemporaryCheckout};
 pub use commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
-pub use conversions::{Conversion, list_converted_files};
+pub use conversions::{Conversion, keeps_all_bytes, list_converted_files};
 pub use exact_files::{
     ExactFile, ExactFileKind, ListedFiles, list_exact_files, list_untracked_files, open_regular_file,
     read_object_sizes, read_objects, run_both, store_exact_files, store_exact_text, write_exact_tree,
 };
-pub use head_file::read_head_file;
+pub use head_file::{is_unborn, read_head_file};
 pub use ignored::exclude_ignored;
 pub use index_file::{IndexEntry, IndexFile};
 pub use isolated_git::REPOSITORY_VARIABLES;
@@ -62,7 +62,7 @@ pub use linked_worktrees::{
     LinkedWorktree, add_worktree, finish_worktree_checkout, git_common_dir, list_worktrees, lock_worktree,
     remove_worktree, repair_worktree, worktree_git_path,
 };
-pub use loose_refs::create_refs;
+pub use loose_refs::{create_refs, list_ref_folders, read_loose_ref};
 pub use merge::{MergeResult, is_ancestor, merge_commits};
 pub use object_check::{find_forged_object, list_folder_objects};
 pub use position::read_position;
@@ -115,6 +115,9 @@ pub fn find_worktree_root(folder: &Path) -> Result<PathBuf, GitError> {
 
 /// Returns the HEAD commit of a work tree; `None` if the branch has no commit yet.
 pub fn head_commit(folder: &Path) -> Result<Option<String>, GitError> {
+    if is_unborn(folder) {
+        return Ok(None);
+    }
     match IsolatedGit::in_folder(folder).read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
         Ok(commit) => Ok(Some(commit)),
         // Git fails without a message if nothing was ever committed.

@@ -3,21 +3,25 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Timespec, Timestamps};
 use sha1::{Digest, Sha1};
 
 use super::TreeEntry;
-use super::exact_files::{MAX_SETTINGS_BYTES, read_regular_file};
+use super::config_text::ConfigText;
 use super::head_file::{find_common_dir, find_git_dir};
 use super::pack_index::PackIndex;
 
 /// Settings with which git does more than write a file into its object folder.
 const OTHER_SETTINGS: [&str; 4] = ["objectformat", "partialclone", "sharedrepository", "[include"];
+
+/// Git writes larger trees: it compresses them, and searches packs faster.
+const MAX_TREE_FILES: usize = 5_000;
 
 /// The object folder of a repository with SHA-1 names.
 pub(super) struct ObjectWriter {
@@ -30,10 +34,8 @@ impl ObjectWriter {
     /// Returns the objects of a repository; `None` if only git knows how to store them.
     pub(super) fn open(root: &Path) -> Option<Self> {
         let common = find_common_dir(&find_git_dir(root)?);
-        let config = read_regular_file(&common.join("config"), MAX_SETTINGS_BYTES).ok()?;
-        let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
         let objects = common.join("objects");
-        let is_simple = !OTHER_SETTINGS.iter().any(|setting| config.contains(setting))
+        let is_simple = !ConfigText::of_repository(root)?.mentions(&OTHER_SETTINGS)
             && objects.symlink_metadata().is_ok_and(|found| found.is_dir())
             && objects.join("info/alternates").symlink_metadata().is_err();
         is_simple.then(|| Self { objects, packs: RefCell::new(None) })
@@ -46,6 +48,9 @@ impl ObjectWriter {
 
     /// Stores a tree of these files, and returns its name. No entry may be below another one.
     pub(super) fn write_tree(&self, entries: &BTreeMap<PathBuf, TreeEntry>) -> io::Result<String> {
+        if entries.len() > MAX_TREE_FILES {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let mut files: Vec<(&[u8], &TreeEntry)> =
             entries.iter().map(|(path, entry)| (path.as_os_str().as_bytes(), entry)).collect();
         // Paths are ordered by their parts. By its bytes, every folder is in one piece too, which does not depend on its name.
@@ -85,7 +90,7 @@ impl ObjectWriter {
         let (folder, file) = name.split_at(2);
         let folder = self.objects.join(folder);
         let path = folder.join(file);
-        if path.symlink_metadata().is_ok() || self.is_packed(&hash)? {
+        if renew_file_time(&path).is_ok() || self.is_in_pack(&hash)? {
             return Ok(name);
         }
         match fs::create_dir(&folder) {
@@ -98,20 +103,32 @@ impl ObjectWriter {
         written.inspect_err(|_| drop(fs::remove_file(&draft))).map(|()| name)
     }
 
-    fn is_packed(&self, hash: &[u8; 20]) -> io::Result<bool> {
+    /// Returns whether a pack that stays contains an object.
+    fn is_in_pack(&self, hash: &[u8; 20]) -> io::Result<bool> {
         let mut packs = self.packs.borrow_mut();
         let packs = match &mut *packs {
             Some(packs) => packs,
             none => none.insert(PackIndex::open_all(&self.objects.join("pack"))?),
         };
-        packs.iter().try_fold(false, |is_found, pack| Ok(is_found || pack.contains(hash)?))
+        for pack in packs {
+            if pack.contains(hash)? && pack.keep_from_removal() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
+/// Sets the time of a file to now: git removes unused objects only if they are old. Fails if the file does not exist.
+pub(super) fn renew_file_time(path: &Path) -> io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    Ok(rustix::fs::utimensat(rustix::fs::CWD, path, &times, AtFlags::empty())?)
+}
+
 fn write_draft(draft: &Path, header: &[u8], content: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(draft)?;
-    file.write_all(&store_in_zlib_format(&[header, content].concat()))?;
-    file.set_permissions(Permissions::from_mode(0o444))
+    let mut file = File::options().write(true).create_new(true).mode(0o444).open(draft)?;
+    file.write_all(&store_in_zlib_format(&[header, content].concat()))
 }
 
 /// Returns the line of a tree: the mode, the name, and the object.
@@ -166,6 +183,10 @@ fn adler32(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, SystemTime};
+
     use super::*;
     use crate::git::run_git;
     use crate::git::testing::{commit_all, new_repository};
@@ -230,6 +251,81 @@ mod tests {
         assert_eq!(object_files(&root), 0);
         objects.write_blob(b"new").unwrap();
         assert_eq!(object_files(&root), 1);
+    }
+
+    /// Makes all object files and packs as old as those that git removes if nothing uses them.
+    fn age_objects(folder: &Path) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                age_objects(&path);
+            } else {
+                let old = SystemTime::now() - Duration::from_secs(100 * 24 * 3600);
+                File::open(&path).unwrap().set_modified(old).unwrap();
+            }
+        }
+    }
+
+    // finding: N42
+    #[test]
+    fn an_old_object_that_is_written_again_survives_a_collection_of_garbage() {
+        let (_temp, root) = new_repository();
+        let name = ObjectWriter::open(&root).unwrap().write_blob(b"unused").unwrap();
+        age_objects(&root.join(".git/objects"));
+        assert_eq!(ObjectWriter::open(&root).unwrap().write_blob(b"unused").unwrap(), name);
+        run_git(&root, &["prune", "--expire", "2.weeks.ago"]).unwrap();
+        assert_eq!(run_git(&root, &["cat-file", "blob", &name]).unwrap(), "unused");
+        age_objects(&root.join(".git/objects"));
+        run_git(&root, &["prune", "--expire", "2.weeks.ago"]).unwrap();
+        assert!(run_git(&root, &["cat-file", "blob", &name]).is_err(), "the time decides");
+    }
+
+    /// Writes an old object again that nothing uses, and collects garbage.
+    fn write_again_and_collect(root: &Path, content: &str) {
+        assert_eq!(object_files(root), 0);
+        age_objects(&root.join(".git/objects"));
+        let name = ObjectWriter::open(root).unwrap().write_blob(content.as_bytes()).unwrap();
+        run_git(root, &["gc", "--quiet", "--prune=2.weeks.ago"]).unwrap();
+        assert_eq!(run_git(root, &["cat-file", "blob", &name]).unwrap(), content);
+    }
+
+    // finding: N42
+    #[test]
+    fn an_object_of_an_old_pack_survives_a_collection_of_garbage() {
+        let (_temp, root) = new_repository();
+        fs::write(root.join("unused"), "of a pack").unwrap();
+        commit_all(&root);
+        run_git(&root, &["gc", "--quiet"]).unwrap();
+        run_git(&root, &["update-ref", "-d", "HEAD"]).unwrap();
+        run_git(&root, &["reflog", "expire", "--expire=now", "--all"]).unwrap();
+        fs::remove_file(root.join(".git/index")).unwrap();
+        write_again_and_collect(&root, "of a pack");
+    }
+
+    // finding: N42
+    #[test]
+    fn an_object_of_a_pack_of_garbage_survives_a_collection_of_garbage() {
+        let (_temp, root) = new_repository();
+        commit_all(&root);
+        ObjectWriter::open(&root).unwrap().write_blob(b"garbage").unwrap();
+        run_git(&root, &["gc", "--quiet", "--cruft", "--prune=never"]).unwrap();
+        write_again_and_collect(&root, "garbage");
+    }
+
+    // finding: N42
+    #[test]
+    fn an_index_without_its_pack_contains_nothing() {
+        let (_temp, root) = new_repository();
+        commit_all(&root);
+        run_git(&root, &["gc", "--quiet"]).unwrap();
+        let packs: Vec<PathBuf> =
+            fs::read_dir(root.join(".git/objects/pack")).unwrap().map(|e| e.unwrap().path()).collect();
+        let pack = packs.iter().find(|path| path.extension().is_some_and(|name| name == "pack")).unwrap();
+        let name = run_git(&root, &["hash-object", "file"]).unwrap();
+        fs::remove_file(pack).unwrap();
+        let content = fs::read(root.join("file")).unwrap();
+        assert_eq!(ObjectWriter::open(&root).unwrap().write_blob(&content).unwrap(), name.trim());
+        assert!(run_git(&root, &["cat-file", "-e", name.trim()]).is_ok());
     }
 
     // finding: N42

@@ -2,9 +2,10 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::exact_files::open_regular_file;
+use super::object_writer::renew_file_time;
 
 /// The signature of an index, and its version.
 const HEADER: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
@@ -14,6 +15,7 @@ const NAME_BYTES: u64 = 20;
 /// The index of one pack: a table of the number of objects by the first byte of their names, then the sorted names.
 pub(super) struct PackIndex {
     file: File,
+    path: PathBuf,
 }
 
 impl PackIndex {
@@ -37,7 +39,11 @@ impl PackIndex {
         let file = open_regular_file(path)?;
         let mut header = [0; HEADER.len()];
         file.read_exact_at(&mut header, 0)?;
-        if header == HEADER { Ok(Self { file }) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if header == HEADER {
+            Ok(Self { file, path: path.to_path_buf() })
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
     }
 
     pub(super) fn contains(&self, name: &[u8; 20]) -> io::Result<bool> {
@@ -55,6 +61,13 @@ impl PackIndex {
             }
         }
         Ok(false)
+    }
+
+    /// Makes the pack new, so that git keeps its objects for a while. Returns whether that was possible: the pack may be gone, or
+    /// its objects may have times of their own, because nothing uses them.
+    pub(super) fn keep_from_removal(&self) -> bool {
+        let has_own_times = self.path.with_extension("mtimes").symlink_metadata().is_ok();
+        !has_own_times && renew_file_time(&self.path.with_extension("pack")).is_ok()
     }
 
     /// Returns the number of objects whose names begin with this byte or a smaller one.

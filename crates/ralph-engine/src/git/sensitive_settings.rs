@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
+use super::head_file::{find_common_dir, find_git_dir};
 use super::isolated_git::IsolatedGit;
 
 /// Settings that cannot be overridden with a command line option.
@@ -45,7 +46,7 @@ pub fn read_sensitive_settings(root: &Path) -> Result<Vec<(String, Vec<u8>)>, Gi
             None => found.push((name, value.to_vec())),
         }
     }
-    let lists = pattern_files(&git, &found)?.into_iter();
+    let lists = pattern_files(root, &git, &found)?.into_iter();
     let lists: Vec<_> = lists.filter_map(|(name, path)| Some((name, significant_lines(&path)?))).collect();
     found.extend(lists);
     found.sort();
@@ -53,8 +54,15 @@ pub fn read_sensitive_settings(root: &Path) -> Result<Vec<(String, Vec<u8>)>, Gi
 }
 
 /// Returns the files with ignore, attribute and sparse checkout patterns that are not part of a commit.
-fn pattern_files(git: &IsolatedGit<'_>, settings: &[(String, Vec<u8>)]) -> Result<Vec<(String, PathBuf)>, GitError> {
-    let exclude_file = git.git_path("info/exclude")?;
+fn pattern_files(
+    root: &Path,
+    git: &IsolatedGit<'_>,
+    settings: &[(String, Vec<u8>)],
+) -> Result<Vec<(String, PathBuf)>, GitError> {
+    let exclude_file = match find_git_dir(root) {
+        Some(folder) => find_common_dir(&folder).join("info/exclude"),
+        None => git.git_path("info/exclude")?,
+    };
     let mut lists = vec![
         ("info/attributes".to_owned(), exclude_file.with_file_name("attributes")),
         ("info/exclude".to_owned(), exclude_file),

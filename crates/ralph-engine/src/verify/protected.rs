@@ -101,19 +101,15 @@ impl ProtectedTests {
         }
         let (root, isolation) = (root.to_path_buf(), acceptance.isolation);
         let (mut found, mut watched, mut files) = (Ok(FoundChanges::default()), Vec::new(), Vec::new());
-        if let Some(base) = &base {
-            found = match snapshot {
-                Some(snapshot) if is_unchanged(snapshot, base, isolation) => {
-                    find_ignored_changes(&root, base, snapshot.tree.clone(), control).await
-                }
-                Some(_) | None => find_changes(&root, base, isolation, control).await,
-            };
-            let root = root.clone();
-            let listed = control.run_blocking(move || {
-                let files = git::list_files(&root).unwrap_or_default();
-                (list_watched_paths(files.iter().map(PathBuf::as_path)), files)
+        if let Some(base) = base.clone() {
+            let unchanged = snapshot.filter(|snapshot| is_unchanged(snapshot, &base, isolation));
+            let (root, unchanged) = (root.clone(), unchanged.map(|snapshot| snapshot.tree.clone()));
+            let compared = control.run_blocking(move || {
+                let list_files = || git::list_files(&root).unwrap_or_default();
+                let (found, files) = git::run_both(|| find_changes(&root, &base, isolation, unchanged), list_files);
+                (found, list_watched_paths(files.iter().map(PathBuf::as_path)), files)
             });
-            (watched, files) = listed.await.unwrap_or_default();
+            (found, watched, files) = compared.await.unwrap_or_else(|error| (Err(error), Vec::new(), Vec::new()));
         }
         Some(Self {
             root,
@@ -171,7 +167,7 @@ impl ProtectedTests {
         let without_changes =
             |finding| ProtectedReport { changes: Vec::new(), allowed: Vec::new(), inline: Vec::new(), finding };
         let Some(base) = &self.base else { return without_changes(ProtectedFinding::NoBase) };
-        let after = self.find_changes_after_checks(base, control).await;
+        let AfterChecks { found: after, folders } = self.look_after_checks(base, control).await;
         let mut found = match (self.found.clone(), after) {
             (Ok(before), Ok(mut after)) => {
                 after.changes.extend(before.changes);
@@ -181,7 +177,11 @@ impl ProtectedTests {
             }
             (Err(reason), _) | (_, Err(reason)) => return without_changes(ProtectedFinding::BaseMissing { reason }),
         };
-        if let Err(reason) = ensure_genuine_base(&self.root, &base.tree, &found, control).await {
+        let genuine = match folders {
+            Ok(()) => ensure_genuine_files(&self.root, &base.tree, &found, control).await,
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = genuine {
             return without_changes(ProtectedFinding::BaseMissing { reason });
         }
         let mut allowed = Vec::new();
@@ -202,24 +202,26 @@ impl ProtectedTests {
         ProtectedReport { changes, allowed, inline, finding }
     }
 
-    /// Compares the protected files again. If no check touched one, and none added or removed a file, the
-    /// first comparison still holds.
-    async fn find_changes_after_checks(
-        &self,
-        base: &ProtectedBase,
-        control: &mut VerificationControl,
-    ) -> Result<FoundChanges, String> {
-        let root = self.root.clone();
-        let files = control.run_blocking(move || git::list_files(&root).unwrap_or_default()).await?;
-        match &self.found {
-            Ok(found)
-                if self.isolation == CheckIsolation::Workspace && self.touched.is_empty() && files == self.files =>
-            {
-                let again = find_ignored_changes(&self.root, base, found.claimed_tree.clone(), control).await?;
-                Ok(FoundChanges { ignored: again.ignored, ..found.clone() })
-            }
-            Ok(_) | Err(_) => find_changes(&self.root, base, self.isolation, control).await,
-        }
+    /// Compares the protected files again, and checks the folders of the base. If no check touched a file, and none added or
+    /// removed one, the first comparison still holds.
+    async fn look_after_checks(&self, base: &ProtectedBase, control: &mut VerificationControl) -> AfterChecks {
+        let (root, base, isolation) = (self.root.clone(), base.clone(), self.isolation);
+        let is_untouched = isolation == CheckIsolation::Workspace && self.touched.is_empty();
+        let first = self.found.clone().ok().filter(|_| is_untouched).map(|found| (found, self.files.clone()));
+        let looked = control.run_blocking(move || {
+            let list_files = || git::list_files(&root).unwrap_or_default();
+            let compare_ignored = || compare_ignored_files(&root, &base.ignored);
+            let look = || match first {
+                Some((found, known_files)) => match git::run_both(list_files, compare_ignored) {
+                    (files, ignored) if files == known_files => Ok(FoundChanges { ignored, ..found }),
+                    (_, _) => find_changes(&root, &base, isolation, None),
+                },
+                None => find_changes(&root, &base, isolation, None),
+            };
+            let (found, folders) = git::run_both(look, || ensure_genuine_folders(&root, &base.tree));
+            AfterChecks { found, folders }
+        });
+        looked.await.unwrap_or_else(|error| AfterChecks { found: Err(error), folders: Ok(()) })
     }
 
     /// Returns the files that were changed while the checks ran and are as before the work again. In a clean checkout the
@@ -343,29 +345,37 @@ pub(super) fn second_run_context(context: &CheckContext) -> CheckContext {
     }
 }
 
-async fn find_changes(
+/// What is found after the checks.
+struct AfterChecks {
+    found: Result<FoundChanges, String>,
+    /// Whether git has the folders of the base as they were recorded.
+    folders: Result<(), String>,
+}
+
+/// Compares the claimed files with the base. `unchanged` is their tree, if it is known that only ignored files may differ.
+fn find_changes(
     root: &Path,
     base: &ProtectedBase,
     isolation: CheckIsolation,
-    control: &mut VerificationControl,
+    unchanged: Option<String>,
 ) -> Result<FoundChanges, String> {
-    let (root, base) = (root.to_path_buf(), base.clone());
-    let found = control.run_blocking(move || {
-        let claimed_tree = match isolation {
-            CheckIsolation::Workspace => git::write_worktree_tree(&root),
-            CheckIsolation::Clean => git::snapshot_head(&root).map(|snapshot| snapshot.tree),
-        };
-        let claimed_tree = claimed_tree.map_err(|error| error.to_string())?;
-        let mut found = FoundChanges { claimed_tree, ..FoundChanges::default() };
-        if found.claimed_tree != base.tree {
-            compare_trees(&root, &base.tree, &mut found).map_err(|error| error.to_string())?;
-        }
-        if isolation == CheckIsolation::Workspace {
-            found.ignored = compare_ignored_files(&root, &base.ignored);
-        }
-        Ok(found)
-    });
-    found.await.flatten()
+    if let Some(claimed_tree) = unchanged {
+        let ignored = compare_ignored_files(root, &base.ignored);
+        return Ok(FoundChanges { claimed_tree, ignored, ..FoundChanges::default() });
+    }
+    let claimed_tree = match isolation {
+        CheckIsolation::Workspace => git::write_worktree_tree(root),
+        CheckIsolation::Clean => git::snapshot_head(root).map(|snapshot| snapshot.tree),
+    };
+    let claimed_tree = claimed_tree.map_err(|error| error.to_string())?;
+    let mut found = FoundChanges { claimed_tree, ..FoundChanges::default() };
+    if found.claimed_tree != base.tree {
+        compare_trees(root, &base.tree, &mut found).map_err(|error| error.to_string())?;
+    }
+    if isolation == CheckIsolation::Workspace {
+        found.ignored = compare_ignored_files(root, &base.ignored);
+    }
+    Ok(found)
 }
 
 /// Returns whether a snapshot of all files has the tree of the base, so that no file needs to be compared.
@@ -375,39 +385,37 @@ fn is_unchanged(snapshot: &WorkTreeSnapshot, base: &ProtectedBase, isolation: Ch
     isolation == CheckIsolation::Workspace && snapshot.left_out.is_none() && (is_base_tree || is_base_commit)
 }
 
-/// Compares only the files that git ignores, where no other file has changed.
-async fn find_ignored_changes(
-    root: &Path,
-    base: &ProtectedBase,
-    claimed_tree: String,
-    control: &mut VerificationControl,
-) -> Result<FoundChanges, String> {
-    let (root, before) = (root.to_path_buf(), base.ignored.clone());
-    let ignored = control.run_blocking(move || compare_ignored_files(&root, &before)).await?;
-    Ok(FoundChanges { claimed_tree, ignored, ..FoundChanges::default() })
+/// Checks that git has the folders of the base as they were recorded. Also if nothing differs: git compares with what the
+/// objects contain now.
+fn ensure_genuine_folders(root: &Path, base: &str) -> Result<(), String> {
+    let objects = git::list_folder_objects(root, base).map_err(|error| error.to_string())?;
+    ensure_genuine_objects(root, &objects)
 }
 
-/// Checks that git has the folders of the base and the changed protected files in it as they were recorded.
-async fn ensure_genuine_base(
+fn ensure_genuine_objects(root: &Path, objects: &[String]) -> Result<(), String> {
+    match git::find_forged_object(root, objects).map_err(|error| error.to_string())? {
+        Some(object) => Err(format!("the git object {object} was overwritten with other content")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that git has the changed protected files of the base as they were recorded.
+async fn ensure_genuine_files(
     root: &Path,
     base: &str,
     found: &FoundChanges,
     control: &mut VerificationControl,
 ) -> Result<(), String> {
-    // Also if nothing differs: git compares with what the objects contain now.
+    if found.compared.is_empty() {
+        return Ok(());
+    }
     let (root, base, compared) = (root.to_path_buf(), base.to_owned(), found.compared.clone());
     let checked = control.run_blocking(move || {
-        let mut objects = git::list_folder_objects(&root, &base)?;
-        if !compared.is_empty() {
-            let entries = git::list_tree_entries(&root, &base)?;
-            objects.extend(compared.iter().filter_map(|path| entries.get(path)).map(|entry| entry.object.clone()));
-        }
-        git::find_forged_object(&root, &objects)
+        let entries = git::list_tree_entries(&root, &base).map_err(|error| error.to_string())?;
+        let objects = compared.iter().filter_map(|path| entries.get(path)).map(|entry| entry.object.clone());
+        ensure_genuine_objects(&root, &objects.collect::<Vec<_>>())
     });
-    match checked.await?.map_err(|error| error.to_string())? {
-        Some(object) => Err(format!("the git object {object} was overwritten with other content")),
-        None => Ok(()),
-    }
+    checked.await.flatten()
 }
 
 /// Finds the changed protected files and the changed source files with inline tests.

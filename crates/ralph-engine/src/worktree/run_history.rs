@@ -90,6 +90,9 @@ pub fn record_run_end(root: &Path, run: &str, before: &ExactSnapshot) -> Result<
 
 /// Returns deletions for the snapshots of old runs, except backups of an undo. Run ids sort by start time.
 fn expired_run_refs(root: &Path) -> Result<Vec<RefUpdate>, WorktreeError> {
+    if git::list_ref_folders(root, RUN_REF_PREFIX).is_some_and(|runs| runs.len() <= MAX_REMEMBERED_RUNS) {
+        return Ok(Vec::new());
+    }
     let run_of = |name: &str| name.strip_prefix(RUN_REF_PREFIX)?.split('/').next().map(str::to_owned);
     let all = git::list_refs(root, RUN_REF_PREFIX)?;
     let runs: BTreeSet<String> = all.iter().filter_map(|found| run_of(&found.name)).collect();
@@ -108,7 +111,8 @@ pub fn read_run_trees(root: &Path, run: &str) -> Result<Option<RunTrees>, Worktr
 
 /// Returns the tree of the files before a run, as git would commit them.
 pub fn read_base_tree(root: &Path, run: &str) -> Result<Option<String>, WorktreeError> {
-    Ok(git::resolve_object(root, &RunRef::Base.name(run))?)
+    let name = RunRef::Base.name(run);
+    git::read_loose_ref(root, &name).map_or_else(|| Ok(git::resolve_object(root, &name)?), |tree| Ok(Some(tree)))
 }
 
 /// Returns a tree of the exact files as they are now, for a comparison with the files before a run.

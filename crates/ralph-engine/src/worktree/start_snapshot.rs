@@ -44,10 +44,10 @@ pub(super) fn take_start_snapshot_with(
     };
     let tracked: Vec<PathBuf> = index.entries.iter().map(|entry| entry.path.clone()).collect();
     let reads_all = are_few_files(root, &index, limits);
-    let stored = index.plain_files();
+    let stored = index.plain_files().filter(|files| !files.is_empty());
     let list_conversions = || {
         let is_needed = base == BaseTree::Needed || !reads_all;
-        let paths: Vec<&Path> = tracked.iter().map(PathBuf::as_path).collect();
+        let paths: BTreeSet<&Path> = tracked.iter().map(PathBuf::as_path).collect();
         is_needed.then(|| git::list_converted_files(root, &paths)).transpose()
     };
     let find_known = || if reads_all { read_all_files(root, &tracked) } else { find_unchanged_files(root, &index) };
@@ -64,11 +64,27 @@ pub(super) fn take_start_snapshot_with(
     let is_kept = converted.is_some_and(|all| all.is_empty());
     let stored = stored.zip(tree).map(|(entries, tree)| StoredTree { tree, entries });
     let index_tree = stored.as_ref().map(|stored| stored.tree.clone());
+    let adds_all = base == BaseTree::Needed && adds_all_files(root, &index, &listed);
     let exact = snapshot_listed_files(root, ListedFiles { tracked, ..listed }, moment, &known, stored)?;
     // All files are in the snapshot, and it is that of the index: there is no other file that git would add.
     let is_clean = is_kept && exact.notes.left_out.is_empty();
     let base_tree = index_tree.filter(|tree| is_clean && *tree == exact.tree);
+    let is_base = || adds_all && is_base_tree(root, &index, &exact);
+    let base_tree = base_tree.or_else(|| is_base().then(|| exact.tree.clone()));
     Ok(StartSnapshot { exact, base_tree })
+}
+
+/// Returns whether git, which begins with the files of HEAD, would add exactly the files of this index and those that it lists.
+fn adds_all_files(root: &Path, index: &IndexFile, listed: &ListedFiles) -> bool {
+    let is_new = || index.entries.is_empty() && git::is_unborn(root);
+    index.has_only_files() && (listed.ignored.is_empty() || is_new())
+}
+
+/// Returns whether git would commit the tree of a snapshot with all files, as far as that is known without starting git.
+fn is_base_tree(root: &Path, index: &IndexFile, exact: &ExactSnapshot) -> bool {
+    let of_index = index.entries.iter().map(|entry| entry.path.as_path());
+    let paths = of_index.chain(exact.files.entries.keys().map(PathBuf::as_path)).collect();
+    exact.notes.left_out.is_empty() && git::keeps_all_bytes(root, &paths)
 }
 
 /// Returns whether all tracked files can be read as quickly as git can be asked.

@@ -123,8 +123,15 @@ impl Scene {
     }
 
     fn configure(&self, root: &Path, attributes: usize, autocrlf: bool) {
-        fs::write(root.join(".git/info/attributes"), ATTRIBUTES[attributes]).unwrap();
-        run_git(root, &["config", "core.autocrlf", if autocrlf { "true" } else { "false" }]).unwrap();
+        let file = root.join(".git/info/attributes");
+        let _ = fs::remove_file(&file);
+        let _ = run_git(root, &["config", "--unset", "core.autocrlf"]);
+        if attributes > 0 {
+            fs::write(file, ATTRIBUTES[attributes]).unwrap();
+        }
+        if autocrlf {
+            run_git(root, &["config", "core.autocrlf", "true"]).unwrap();
+        }
     }
 }
 
@@ -313,6 +320,46 @@ fn a_clean_work_tree_is_its_own_base() {
     let scene = WorktreeFixture::new();
     let start = take_start_snapshot(&scene.root, BaseTree::Needed).unwrap();
     assert_eq!(start.base_tree, Some(scene.run_git(&["rev-parse", "HEAD^{tree}"])));
+}
+
+// finding: N42
+#[test]
+fn new_files_are_part_of_the_base_unless_git_may_convert_them() {
+    let scene = WorktreeFixture::new();
+    let base = || take_start_snapshot(&scene.root, BaseTree::Needed).unwrap().base_tree;
+    let of_git = || write_worktree_tree(&scene.root).unwrap();
     fs::write(scene.root.join("new"), "").unwrap();
-    assert_eq!(take_start_snapshot(&scene.root, BaseTree::Needed).unwrap().base_tree, None);
+    assert_eq!(base(), Some(of_git()));
+    fs::create_dir(scene.root.join("sub")).unwrap();
+    for attributes in [".gitattributes", "sub/.gitattributes", ".git/info/attributes"] {
+        fs::write(scene.root.join("sub/other"), "").unwrap();
+        fs::create_dir_all(scene.root.join(".git/info")).unwrap();
+        fs::write(scene.root.join(attributes), "*.z binary\n").unwrap();
+        assert_eq!(base(), None, "{attributes}");
+        fs::remove_file(scene.root.join(attributes)).unwrap();
+        assert_eq!(base(), Some(of_git()));
+    }
+    for (setting, value) in [("core.autocrlf", "input"), ("core.fileMode", "false"), ("core.symlinks", "true")] {
+        scene.run_git(&["config", setting, value]);
+        assert_eq!(base(), None, "{setting}");
+        scene.run_git(&["config", "--unset", setting]);
+    }
+    // Git would keep a file that HEAD contains, and not add one that is ignored.
+    fs::write(scene.root.join(".git/info/exclude"), "file\n").unwrap();
+    scene.run_git(&["rm", "--quiet", "--cached", "file"]);
+    assert_eq!(base(), None);
+}
+
+// finding: N42
+#[test]
+fn the_base_of_a_new_repository_is_the_tree_that_git_would_commit() {
+    let (_temp, root) = new_repository();
+    let base = || take_start_snapshot(&root, BaseTree::Needed).unwrap().base_tree;
+    assert_eq!(base(), Some(write_worktree_tree(&root).unwrap()));
+    fs::write(root.join(".gitignore"), "*.o\n").unwrap();
+    fs::write(root.join("a.o"), "").unwrap();
+    fs::write(root.join("b"), "").unwrap();
+    assert_eq!(base(), Some(write_worktree_tree(&root).unwrap()));
+    run_git(&root, &["add", "--force", "a.o"]).unwrap();
+    assert_eq!(base(), None);
 }

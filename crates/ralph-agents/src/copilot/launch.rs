@@ -5,7 +5,10 @@ use super::install::COPILOT_INSTALLER;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
@@ -20,6 +23,12 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--allow-tool", "write"],
         "may edit files in the project, also with simple commands; other commands (tests, git) are denied",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files in the project, run its checks and usual build and test commands, and commit; \
+             other commands are denied",
+        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot edit",
+    }),
     full: Ok(PermissionGrant::from_flags(
         &["--yolo"],
         "may do everything without asking: all tools, paths and addresses",
@@ -50,6 +59,16 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::CallerAssignedId,
     profile: PROFILE,
 };
+
+/// `--allow-tool` takes any number of values, so each rule has its own flag.
+fn work_args(scope: &WorkScope) -> GrantArgs {
+    let files = match scope.files() {
+        FileAccess::Edit => ["--allow-tool", "write"],
+        FileAccess::Read => ["--deny-tool", "write"],
+    };
+    let rules: Vec<String> = scope.rule_commands().map(|command| format!("shell({command}:*)")).collect();
+    GrantArgs::from_flags(files.into_iter().chain(rules.iter().flat_map(|rule| ["--allow-tool", rule])))
+}
 
 pub(crate) struct CopilotAgent;
 

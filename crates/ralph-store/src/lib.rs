@@ -36,5 +36,6 @@ pub use tasks::task_changes::TaskChange;
 pub use tasks::task_rows::{StageRun, TaskListItem, TaskRow};
 pub use tasks::task_seals::TaskSealRow;
 pub use workflows::answers::{NewWorkflowAnswer, WorkflowAnswerRow};
+pub use workflows::queries::WorkflowActivity;
 pub use workflows::record_workflow::{NewWorkflowRun, WorkflowNodeUpdate, WorkflowRunUpdate, WorkflowStep};
 pub use workflows::workflow_rows::{WorkflowEventRow, WorkflowNodeKey, WorkflowNodeRow, WorkflowRunRow};

@@ -89,21 +89,19 @@ fn unsafe_state_folder_error(error: &RetentionError) -> AppError {
         .with_advice("nothing was removed; put a folder there, or remove the link")
 }
 
-struct GarbageCollector<'a> {
-    request: GcRequest,
-    project: &'a Project,
-    store: Store,
-    folders: RunFolders,
-    report: GcReport,
+pub(super) struct GarbageCollector<'a> {
+    pub(super) request: GcRequest,
+    pub(super) project: &'a Project,
+    pub(super) store: Store,
+    pub(super) folders: RunFolders,
+    pub(super) report: GcReport,
 }
 
 impl GarbageCollector<'_> {
     async fn collect_garbage(mut self) -> AppResult<GcReport> {
         let runs = self.store.list_run_activity().await?;
         let liveness: Vec<RunLiveness> = runs.iter().map(|run| self.classify_run(run)).collect();
-        let keep_younger_than_ms = u64::try_from(self.request.older_than.as_millis()).unwrap_or(u64::MAX);
-        let policy = RetentionPolicy { keep_younger_than_ms, keep_newest: self.request.keep_newest as usize };
-        let removable = find_removable_runs(&liveness, policy, current_time());
+        let removable = find_removable_runs(&liveness, self.policy(), current_time());
         for (index, (run, liveness)) in runs.iter().zip(liveness).enumerate() {
             match liveness {
                 RunLiveness::Running => {}
@@ -113,17 +111,23 @@ impl GarbageCollector<'_> {
                 RunLiveness::Ended { .. } => self.join_split_logs(&run.id),
             }
         }
+        self.collect_workflow_runs().await?;
         self.remove_old_execution_log();
         self.report.worktrees = self.remove_merged_worktrees().await?;
         self.report.branches = self.remove_merged_branches().await?;
         Ok(self.report)
     }
 
-    fn is_dry_run(&self) -> bool {
+    pub(super) fn policy(&self) -> RetentionPolicy {
+        let keep_younger_than_ms = u64::try_from(self.request.older_than.as_millis()).unwrap_or(u64::MAX);
+        RetentionPolicy { keep_younger_than_ms, keep_newest: self.request.keep_newest as usize }
+    }
+
+    pub(super) fn is_dry_run(&self) -> bool {
         self.request.mode == RemovalMode::DryRun
     }
 
-    fn forgets_runs(&self) -> bool {
+    pub(super) fn forgets_runs(&self) -> bool {
         self.request.scope == GcScope::WholeRuns
     }
 
@@ -140,9 +144,13 @@ impl GarbageCollector<'_> {
     async fn remove_merged_worktrees(&self) -> AppResult<Vec<PathBuf>> {
         let tasks = self.store.list_tasks().await?;
         let active = self.store.unfinished_runs().await?;
+        let open_workflows = self.store.open_workflow_runs().await?;
         let is_over = |name: &str| match tasks.iter().find(|task| task.id == name) {
             Some(task) => matches!(task.status, TaskStatus::Done | TaskStatus::Cancelled),
-            None => !active.iter().any(|run| name.ends_with(short_id(&run.id))),
+            None => {
+                let active = active.iter().map(|run| &run.id).chain(&open_workflows);
+                active.into_iter().all(|run| !name.ends_with(short_id(run)))
+            }
         };
         // Where the work trees cannot be read, none is removed.
         let Ok(layout) = WorktreeLayout::for_project(self.project) else { return Ok(Vec::new()) };
@@ -189,7 +197,7 @@ impl GarbageCollector<'_> {
         if is_driven { RunLiveness::Running } else { RunLiveness::Ended { at: run.last_active_at } }
     }
 
-    async fn remove_run(&mut self, run: &str) -> AppResult<()> {
+    pub(super) async fn remove_run(&mut self, run: &str) -> AppResult<()> {
         let size = match self.folders.logs_size(run) {
             Ok(None) if !self.forgets_runs() => return Ok(()),
             Ok(size) => size,
@@ -256,6 +264,6 @@ impl GarbageCollector<'_> {
     }
 }
 
-fn current_time() -> UnixMillis {
+pub(super) fn current_time() -> UnixMillis {
     UnixMillis(jiff::Timestamp::now().as_millisecond())
 }

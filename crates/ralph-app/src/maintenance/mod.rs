@@ -3,6 +3,7 @@ mod backup;
 mod diff;
 mod export;
 mod gc;
+mod gc_workflows;
 mod import;
 mod import_journal;
 mod retention;

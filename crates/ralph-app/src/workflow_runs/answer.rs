@@ -37,7 +37,7 @@ pub async fn answer_question(project: &Project, request: AnswerRequest<'_>) -> A
     check_decision(&question, request.decision)?;
     let person = crate::control::user_name();
     let answer = NewWorkflowAnswer {
-        run: &run.id,
+        run: &question.run,
         question: &question.question,
         decision: request.decision,
         text: Some(&request.text),

@@ -60,6 +60,22 @@ async fn wait_for_end(store: &Store, run: &WorkflowRunRow) -> AppResult<()> {
 
 /// Ends a run that no process drives, with the runs of its agents.
 async fn end_orphaned_run(project: &Project, store: &Store, run: &WorkflowRunRow) -> AppResult<()> {
+    let ended = RunEnd::cancelled_by_user();
+    end_descendants(project, store, &run.id, &ended.reason).await?;
+    record_cancelled(project, store, run, &ended.reason).await
+}
+
+/// Ends the children of a run, and theirs, that have not ended.
+pub(super) async fn end_descendants(project: &Project, store: &Store, run: &str, reason: &str) -> AppResult<()> {
+    for child in store.unfinished_descendants(run).await? {
+        let reason = format!("the workflow run that started it has ended: {reason}");
+        record_cancelled(project, store, &child, &reason).await?;
+    }
+    Ok(())
+}
+
+/// Stores that a run without a driver is cancelled, with the runs of its agents.
+async fn record_cancelled(project: &Project, store: &Store, run: &WorkflowRunRow, reason: &str) -> AppResult<()> {
     let fence = store.take_over_workflow_run(&run.id, run.owner_json.as_deref().unwrap_or_default()).await?;
     for pass in store.passes_of_workflow_run(&run.id).await? {
         if let Some(row) = store.loop_of_run(&pass.id).await? {
@@ -70,8 +86,10 @@ async fn end_orphaned_run(project: &Project, store: &Store, run: &WorkflowRunRow
     let ended = RunEnd::cancelled_by_user();
     let finished = WorkflowFact::Finished {
         status: ended.outcome.as_str().to_owned(),
-        reason: ended.reason.clone(),
+        reason: reason.to_owned(),
         exit_code: ended.exit_code,
+        output: None,
+        proof: None,
     };
     let events = [serde_json::to_string(&finished).map_err(|error| AppError::internal(&error))?];
     let step = WorkflowStep {
@@ -83,7 +101,7 @@ async fn end_orphaned_run(project: &Project, store: &Store, run: &WorkflowRunRow
         nodes: &[],
         update: WorkflowRunUpdate {
             status: ended.outcome.as_str(),
-            reason: Some(&ended.reason),
+            reason: Some(reason),
             exit_code: Some(ended.exit_code),
             step_index: run.step_index,
             metadata: &run.metadata,

@@ -6,26 +6,31 @@ use std::time::Duration;
 
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::{Outcome, RunEnd, exit_code};
+use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{
-    ActivityId, ActivityResult, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphPhase,
-    GraphState, NodeFailure, NodeIndex, advance,
+    ActivityId, ActivityResult, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphState,
+    LoopGate, NodeFailure, NodeIndex, NodeSuccess, advance,
 };
 use ralph_core::workflow::messages;
 use ralph_engine::run_driver::{ControlEvent, ControlInput, SignalRequest, stop_own_process, suspend_channel};
-use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::activity::ActivityRunner;
 use super::end_text::describe_end;
 use super::fact::WorkflowFact;
 use super::journal::{StepContents, WorkflowJournal};
-use super::questions::{OpenQuestion, describe_question, read_answer};
+use super::metadata::RunMetadata;
+use super::parking::ParentLink;
+use super::questions::{OpenQuestion, QuestionText, describe_question, read_answer};
 use super::ready::{activity_label, prepare_activity};
 use super::services::{NodeProgress, RunServices};
 use crate::error::AppResult;
 
 /// The reason of an end by a signal; the run can be resumed.
 const INTERRUPTED_REASON: &str = "ralph was stopped";
+
+/// The file that a run with `evidence_policy.required` must leave in its artifacts folder.
+const EVIDENCE_FILE: &str = "evidence.json";
 
 /// How the driving of a workflow run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +41,14 @@ pub struct WorkflowEnd {
     pub exit_code: u8,
     /// The output of the run, if it has completed.
     pub output: Option<String>,
+    /// The proof level of a completed run, if anything was verified.
+    pub proof: Option<ProofLevel>,
     /// The questions that wait for a person.
     pub questions: Vec<OpenQuestion>,
 }
 
 /// A message from an activity or a timer.
-enum DriverInput {
+pub(super) enum DriverInput {
     Ended { activity: ActivityId, result: ActivityResult },
     RetryDelayOver { activity: ActivityId },
 }
@@ -55,18 +62,23 @@ pub struct WorkflowDriver {
     pub progress: UnboundedReceiver<NodeProgress>,
     /// The questions that are stored as asked.
     asked: BTreeSet<String>,
-    active: BTreeMap<ActivityId, UnboundedSender<ControlEvent>>,
-    questions: BTreeMap<ActivityId, OpenQuestion>,
+    pub(super) active: BTreeMap<ActivityId, UnboundedSender<ControlEvent>>,
+    pub(super) questions: BTreeMap<ActivityId, OpenQuestion>,
+    /// The questions of child runs that wait.
+    pub(super) child_questions: BTreeMap<ActivityId, Vec<OpenQuestion>>,
+    /// The run that has started this one, if one has.
+    pub(super) parent: Option<ParentLink>,
+    /// Whether the parent knows that this run waits for a person.
+    pub(super) is_parked: bool,
     sender: UnboundedSender<DriverInput>,
-    inputs: UnboundedReceiver<DriverInput>,
-    events: VecDeque<GraphEvent>,
+    pub(super) inputs: UnboundedReceiver<DriverInput>,
+    pub(super) events: VecDeque<GraphEvent>,
     stop_signal: Option<StopSignal>,
     end: Option<GraphEnd>,
     /// Messages of activities that are stored with the next step.
-    messages: Vec<WorkflowFact>,
+    pub(super) messages: Vec<WorkflowFact>,
     taken_answers: Vec<String>,
-    /// Additional metadata of the run.
-    loop_progress: Option<(u32, u32)>,
+    metadata: RunMetadata,
 }
 
 /// The parts of a driver that its caller makes.
@@ -79,13 +91,16 @@ pub struct DriverParts {
     pub progress: UnboundedReceiver<NodeProgress>,
     /// The questions that an earlier process has asked.
     pub asked: BTreeSet<String>,
+    /// The run that has started this one, if one has.
+    pub parent: Option<ParentLink>,
 }
 
 impl WorkflowDriver {
     #[must_use]
     pub fn new(parts: DriverParts) -> Self {
-        let DriverParts { graph, state, services, journal, control, progress, asked } = parts;
+        let DriverParts { graph, state, services, journal, control, progress, asked, parent } = parts;
         let (sender, inputs) = unbounded_channel();
+        let metadata = RunMetadata::parse(&journal.status.metadata);
         Self {
             graph,
             state,
@@ -96,6 +111,9 @@ impl WorkflowDriver {
             asked,
             active: BTreeMap::new(),
             questions: BTreeMap::new(),
+            child_questions: BTreeMap::new(),
+            parent,
+            is_parked: false,
             sender,
             inputs,
             events: VecDeque::from([GraphEvent::Started]),
@@ -103,7 +121,7 @@ impl WorkflowDriver {
             end: None,
             messages: Vec::new(),
             taken_answers: Vec::new(),
-            loop_progress: None,
+            metadata,
         }
     }
 
@@ -117,12 +135,12 @@ impl WorkflowDriver {
             if let Some(end) = self.end.take() {
                 return self.finish(&end).await;
             }
-            if matches!(self.state.phase(), GraphPhase::Waiting) {
-                self.queue_stored_answers().await?;
-                if self.events.is_empty() {
-                    return self.wait_for_person().await;
-                }
+            self.update_parking().await?;
+            if !self.events.is_empty() {
                 continue;
+            }
+            if self.ends_waiting() {
+                return self.end_waiting().await;
             }
             tokio::select! {
                 Some(input) = self.inputs.recv() => self.handle_input(input),
@@ -140,10 +158,22 @@ impl WorkflowDriver {
                 while let Ok(progress) = self.progress.try_recv() {
                     self.note_progress(progress);
                 }
+                self.child_questions.remove(&activity);
+                if let ActivityResult::Completed(NodeSuccess { output, .. })
+                | ActivityResult::ReachedGate(LoopGate { output, .. }) = &result
+                {
+                    self.metadata.set_last_output(output.text());
+                }
+                let has_failed = matches!(result, ActivityResult::Failed(_));
                 self.events.push_back(GraphEvent::ActivityEnded { activity, result });
                 if self.services.host.budget.is_exhausted() {
                     let reason = "the cost limit of the workflow run is reached".to_owned();
-                    self.events.push_back(GraphEvent::BudgetExhausted { reason });
+                    let exhausted = GraphEvent::BudgetExhausted { reason };
+                    // A failure is then one of the limit: it does not fail the node.
+                    match has_failed {
+                        true => self.events.push_front(exhausted),
+                        false => self.events.push_back(exhausted),
+                    }
                 }
             }
             DriverInput::RetryDelayOver { activity } => {
@@ -160,16 +190,20 @@ impl WorkflowDriver {
     fn note_progress(&mut self, progress: NodeProgress) {
         let text = match progress {
             NodeProgress::Message { text } => text,
+            NodeProgress::Child { activity, event } => return self.note_child_event(activity, event),
             NodeProgress::Iteration { iteration, max_iterations } => {
-                self.loop_progress = Some((iteration, max_iterations));
+                self.metadata.set_iteration(iteration, max_iterations);
                 messages::iteration_started(iteration, max_iterations)
             }
+            NodeProgress::Output { text } => return self.metadata.set_last_output(&text),
         };
         self.messages.push(WorkflowFact::Message { text });
     }
 
     async fn handle_control(&mut self, event: ControlEvent) -> AppResult<()> {
         match event {
+            // It has nothing to stop, and waits for the next process.
+            ControlEvent::Signal(SignalRequest::Stop(_)) if self.is_parked => self.leave_parent(),
             ControlEvent::Signal(SignalRequest::Stop(signal)) => {
                 if self.stop_signal.replace(signal).is_some() {
                     // The second signal kills at once what the first asked to stop.
@@ -200,7 +234,7 @@ impl WorkflowDriver {
         suspension.stop_process().await;
     }
 
-    fn forward(&self, event: impl Fn() -> ControlEvent) {
+    pub(super) fn forward(&self, event: impl Fn() -> ControlEvent) {
         for control in self.active.values() {
             // An activity that has just ended receives nothing.
             let _ = control.send(event());
@@ -213,11 +247,12 @@ impl WorkflowDriver {
         if self.services.host.store.is_workflow_cancel_requested(&self.services.run).await? {
             self.events.push_back(GraphEvent::CancelRequested { reason: RunEnd::cancelled_by_user().reason });
         }
+        self.forward(|| ControlEvent::Signal(SignalRequest::CheckOrders));
         Ok(())
     }
 
     /// Makes events of the answers to the open questions.
-    async fn queue_stored_answers(&mut self) -> AppResult<()> {
+    pub(super) async fn queue_stored_answers(&mut self) -> AppResult<()> {
         if self.questions.is_empty() {
             return Ok(());
         }
@@ -260,7 +295,7 @@ impl WorkflowDriver {
         Ok(())
     }
 
-    async fn record(&mut self, graph_facts: Vec<ralph_core::workflow::graph::GraphFact>) -> AppResult<()> {
+    pub(super) async fn record(&mut self, graph_facts: Vec<ralph_core::workflow::graph::GraphFact>) -> AppResult<()> {
         let contents = StepContents {
             graph_facts,
             events: std::mem::take(&mut self.messages),
@@ -269,10 +304,7 @@ impl WorkflowDriver {
         if contents.is_empty() {
             return Ok(());
         }
-        if let Some((iteration, max_iterations)) = self.loop_progress {
-            self.journal.status.metadata =
-                json!({ "iteration_count": iteration, "max_iterations": max_iterations }).to_string();
-        }
+        self.journal.status.metadata = self.metadata.to_json();
         Ok(self.journal.record(contents).await?)
     }
 
@@ -294,7 +326,7 @@ impl WorkflowDriver {
                 });
             }
             GraphEffect::AskPerson { activity, question } => {
-                let (text, decisions) =
+                let QuestionText { text, decisions } =
                     describe_question(&self.graph, &self.state, &self.services, activity.node, &question);
                 let node = self.key_of(activity.node);
                 let name = activity_label(&node, activity);
@@ -307,7 +339,8 @@ impl WorkflowDriver {
                         decisions: decisions.clone(),
                     });
                 }
-                self.questions.insert(activity, OpenQuestion { name, node, text, decisions });
+                self.questions
+                    .insert(activity, OpenQuestion { run: self.services.run.clone(), name, node, text, decisions });
                 self.record(Vec::new()).await?;
                 self.queue_stored_answers().await?;
             }
@@ -351,7 +384,7 @@ impl WorkflowDriver {
         let text = match notice {
             GraphNotice::Step { number, total, .. } => messages::step_started(*number, *total),
             GraphNotice::Iteration { iteration, max_iterations, .. } => {
-                self.loop_progress = Some((*iteration, *max_iterations));
+                self.metadata.set_iteration(*iteration, *max_iterations);
                 messages::iteration_started(*iteration, *max_iterations)
             }
             GraphNotice::LoopCompleted { node, iterations } => {
@@ -367,24 +400,11 @@ impl WorkflowDriver {
         self.graph.node(node).map(|node| node.key.clone()).unwrap_or_default()
     }
 
-    /// Stores that the run waits, and ends this process: the answer starts another one.
-    async fn wait_for_person(mut self) -> AppResult<WorkflowEnd> {
-        let questions: Vec<OpenQuestion> = self.questions.values().cloned().collect();
-        self.journal.status.status = "waiting";
-        self.messages.push(WorkflowFact::Waiting);
-        self.record(Vec::new()).await?;
-        let names: Vec<&str> = questions.iter().map(|question| question.node.as_str()).collect();
-        Ok(WorkflowEnd {
-            status: "waiting",
-            reason: format!("waits for a person: {}", names.join(", ")),
-            exit_code: exit_code::BLOCKED,
-            output: None,
-            questions,
-        })
-    }
-
     async fn finish(mut self, end: &GraphEnd) -> AppResult<WorkflowEnd> {
         let finished = self.describe_end(end);
+        if finished.status != Outcome::Interrupted.as_str() {
+            self.services.close_children(&finished.reason).await?;
+        }
         let status = &mut self.journal.status;
         status.status = finished.status;
         status.reason = Some(finished.reason.clone());
@@ -394,6 +414,8 @@ impl WorkflowDriver {
             status: finished.status.to_owned(),
             reason: finished.reason.clone(),
             exit_code: finished.exit_code,
+            output: finished.output.clone(),
+            proof: finished.proof.map(|proof| proof.as_str().to_owned()),
         });
         self.record(Vec::new()).await?;
         Ok(finished)
@@ -404,6 +426,21 @@ impl WorkflowDriver {
             Some(StopSignal::Int) => exit_code::SIGINT,
             Some(StopSignal::Term | StopSignal::Hangup) | None => exit_code::SIGTERM,
         };
-        describe_end(&self.services.spec.workflow, end, interrupted_code)
+        let spec = &self.services.spec;
+        let evidence = self.services.artifacts_folder().join(EVIDENCE_FILE);
+        let lacks_evidence = spec.workflow.requires_evidence && !evidence.is_file();
+        match describe_end(&spec.workflow, end, interrupted_code) {
+            completed if completed.output.is_some() && lacks_evidence => WorkflowEnd {
+                status: Outcome::Failed.as_str(),
+                reason: format!(
+                    "`evidence_policy.required`: all nodes have ended, but none has written $ARTIFACTS_DIR/{EVIDENCE_FILE}"
+                ),
+                exit_code: exit_code::NOT_COMPLETE,
+                output: None,
+                proof: None,
+                questions: Vec::new(),
+            },
+            end => end,
+        }
     }
 }

@@ -8,14 +8,15 @@ use super::driver::WorkflowEnd;
 
 /// Describes how a run ended. `interrupted_code` is the exit code after a signal.
 pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code: u8) -> WorkflowEnd {
-    let (reason, output) = match end {
-        GraphEnd::Completed { output, proof } => {
-            let output = output.text().to_owned();
-            (describe_proof(*proof), Some(output))
+    let (mut output, mut proof) = (None, None);
+    let reason = match end {
+        GraphEnd::Completed { output: text, proof: level } => {
+            (output, proof) = (Some(text.text().to_owned()), *level);
+            describe_proof(proof)
         }
-        GraphEnd::Failed(failure) => (describe_failure(workflow, failure), None),
+        GraphEnd::Failed(failure) => describe_failure(workflow, failure),
         GraphEnd::Cancelled { reason, .. } | GraphEnd::OverBudget { reason } | GraphEnd::Interrupted { reason } => {
-            (reason.clone(), None)
+            reason.clone()
         }
     };
     let exit_code = match end.outcome() {
@@ -25,7 +26,7 @@ pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code
         Outcome::Interrupted => interrupted_code,
         Outcome::Exhausted | Outcome::Failed | Outcome::Stalled | Outcome::Blocked => exit_code::NOT_COMPLETE,
     };
-    WorkflowEnd { status: end.outcome().as_str(), reason, exit_code, output, questions: Vec::new() }
+    WorkflowEnd { status: end.outcome().as_str(), reason, exit_code, output, proof, questions: Vec::new() }
 }
 
 fn describe_failure(workflow: &Workflow, failure: &GraphFailure) -> String {

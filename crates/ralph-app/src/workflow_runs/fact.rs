@@ -1,13 +1,31 @@
 //! The journal of a workflow run, which `--json` and the log print.
+use std::collections::BTreeMap;
+
 use ralph_core::workflow::graph::{GraphFact, NodeOutcome, NodeState, SkipReason};
 use serde::{Deserialize, Serialize};
+
+/// The agent of a node, resolved when the run started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAgent {
+    pub agent: String,
+    /// `None`: the default of the agent.
+    pub model: Option<String>,
+}
 
 /// One event of a workflow run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum WorkflowFact {
     #[serde(rename = "workflow.started")]
-    Started { workflow: String, message: String, file_sha256: String, base_commit: Option<String> },
+    Started {
+        workflow: String,
+        message: String,
+        file_sha256: String,
+        base_commit: Option<String>,
+        /// The agents of the nodes, by their ids.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        agents: BTreeMap<String, NodeAgent>,
+    },
     #[serde(rename = "workflow.resumed")]
     Resumed,
     #[serde(rename = "node.started")]
@@ -24,6 +42,15 @@ pub enum WorkflowFact {
     NodeSkipped { node: String, reason: String },
     #[serde(rename = "node.retry")]
     NodeRetry { node: String, delay_ms: u64, reason: String },
+    /// The node, or an item of its fan-out, has started another workflow.
+    #[serde(rename = "child.started")]
+    ChildStarted {
+        node: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<u32>,
+        child: String,
+        workflow: String,
+    },
     #[serde(rename = "question.asked")]
     QuestionAsked { node: String, question: String, text: String, decisions: Vec<String> },
     #[serde(rename = "question.answered")]
@@ -33,10 +60,37 @@ pub enum WorkflowFact {
     #[serde(rename = "workflow.waiting")]
     Waiting,
     #[serde(rename = "workflow.finished")]
-    Finished { status: String, reason: String, exit_code: u8 },
+    Finished {
+        status: String,
+        reason: String,
+        exit_code: u8,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<String>,
+        /// The proof level of a completed run, if anything was verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<String>,
+    },
 }
 
 impl WorkflowFact {
+    /// Returns the event with this text before the name of its node.
+    #[must_use]
+    pub fn with_node_prefix(mut self, prefix: &str) -> Self {
+        match &mut self {
+            Self::NodeStarted { node, .. }
+            | Self::NodeCompleted { node, .. }
+            | Self::NodeFailed { node, .. }
+            | Self::NodeSkipped { node, .. }
+            | Self::NodeRetry { node, .. }
+            | Self::ChildStarted { node, .. }
+            | Self::QuestionAsked { node, .. }
+            | Self::QuestionAnswered { node, .. } => *node = format!("{prefix}{node}"),
+            Self::Message { text } => *text = format!("{prefix}{text}"),
+            Self::Started { .. } | Self::Resumed | Self::Waiting | Self::Finished { .. } => {}
+        }
+        self
+    }
+
     /// Returns the event that a stored fact of the graph is, if it is one.
     #[must_use]
     pub fn from_graph_fact(fact: &GraphFact) -> Option<Self> {

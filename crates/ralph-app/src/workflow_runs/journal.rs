@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::fact::{WorkflowFact, node_status};
 use super::log::WorkflowLog;
-use super::observer::WorkflowObserver;
+use super::observer::{EventSource, WorkflowObserver};
 
 /// The journal of one workflow run, driven by this process.
 pub struct WorkflowJournal {
@@ -136,7 +136,7 @@ impl WorkflowJournal {
     pub fn report(&self, facts: &[WorkflowFact]) {
         for fact in facts {
             self.log.write_fact(fact);
-            self.observer.on_fact(&self.run, fact);
+            self.observer.on_fact(EventSource { run: &self.run, path: "" }, fact);
         }
     }
 }

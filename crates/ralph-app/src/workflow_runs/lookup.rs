@@ -6,6 +6,7 @@ use super::fact::WorkflowFact;
 use super::spec::WorkflowRunSpec;
 use crate::error::{AppError, AppResult};
 use crate::run::{is_orphaned, open_existing_store};
+use crate::view::short_id;
 
 /// A workflow run with the open store that it was found in.
 pub struct FoundWorkflowRun {
@@ -21,11 +22,17 @@ pub struct WorkflowRunView {
     /// The runs of its agents, oldest first, with the node of each.
     pub passes: Vec<(String, RunRow)>,
     pub open_questions: Vec<OpenQuestionView>,
+    /// The runs that its nodes have started, oldest first.
+    pub children: Vec<WorkflowRunRow>,
+    /// What agents have cost in the run and its children, in millionths of a dollar.
+    pub cost_micros: Option<i64>,
 }
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenQuestionView {
+    /// The run that asks: the run itself, or a child.
+    pub run: String,
     pub question: String,
     pub node: String,
     pub text: String,
@@ -91,7 +98,7 @@ pub async fn find_workflow_run(project: &Project, part: Option<&str>) -> AppResu
 /// A run that is recorded as running but not driven was interrupted: its ralph died.
 #[must_use]
 pub fn with_actual_status(project: &Project, mut run: WorkflowRunRow) -> WorkflowRunRow {
-    if run.status == "running" && run.parent.is_none() && is_orphaned(project, &run.id) {
+    if run.status == "running" && is_orphaned(project, &run.id) {
         run.status = "interrupted".to_owned();
         run.reason = Some("its ralph died; resume the run to continue it".to_owned());
     }
@@ -100,7 +107,7 @@ pub fn with_actual_status(project: &Project, mut run: WorkflowRunRow) -> Workflo
 
 impl WorkflowRunView {
     /// Loads everything about a run.
-    pub async fn load(store: &Store, run: WorkflowRunRow) -> AppResult<Self> {
+    pub async fn load(project: &Project, store: &Store, run: WorkflowRunRow) -> AppResult<Self> {
         let nodes = store.nodes_of_workflow_run(&run.id).await?;
         let passes = store.passes_of_workflow_run(&run.id).await?;
         let named = |row: RunRow| {
@@ -109,7 +116,12 @@ impl WorkflowRunView {
             (node.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned(), row)
         };
         let open_questions = load_open_questions(store, &run).await?;
+        let children = store.child_workflow_runs(&run.id).await?;
+        let costs: Vec<i64> =
+            store.passes_of_workflow_tree(&run.id).await?.iter().filter_map(|pass| pass.cost_micros).collect();
         Ok(Self {
+            children: children.into_iter().map(|child| with_actual_status(project, child)).collect(),
+            cost_micros: (!costs.is_empty()).then(|| costs.iter().sum()),
             spec: serde_json::from_str(&run.spec).ok(),
             nodes,
             passes: passes.into_iter().map(named).collect(),
@@ -119,16 +131,30 @@ impl WorkflowRunView {
     }
 }
 
-/// Returns the questions that were asked and not answered, in their order.
+/// Returns the questions of a run and its children that were asked and not answered, in their order.
 pub async fn load_open_questions(store: &Store, run: &WorkflowRunRow) -> AppResult<Vec<OpenQuestionView>> {
     if run.ended_at.is_some() {
         return Ok(Vec::new());
     }
-    let answered: Vec<String> =
-        store.workflow_answers(&run.id).await?.into_iter().map(|answer| answer.question).collect();
-    let mut asked = load_asked_questions(store, run).await?;
-    asked.retain(|open| !answered.contains(&open.question));
-    Ok(asked)
+    let mut open = Vec::new();
+    for run in std::iter::once(run).chain(&store.unfinished_descendants(&run.id).await?) {
+        let answers = store.workflow_answers(&run.id).await?;
+        let asked = load_asked_questions(store, run).await?;
+        open.extend(asked.into_iter().filter(|open| answers.iter().all(|answer| answer.question != open.question)));
+    }
+    Ok(open)
+}
+
+/// Returns the run without a parent that has started a run, directly or through others.
+pub async fn find_root_run(store: &Store, run: WorkflowRunRow) -> AppResult<WorkflowRunRow> {
+    let mut root = run;
+    while let Some(parent) = &root.parent {
+        let found = store.workflow_run(parent).await?;
+        root = found.ok_or_else(|| {
+            AppError::preflight(format!("the workflow run that started {} is no longer stored", short_id(&root.id)))
+        })?;
+    }
+    Ok(root)
 }
 
 /// Returns the questions that were asked, in their order.
@@ -138,7 +164,7 @@ pub async fn load_asked_questions(store: &Store, run: &WorkflowRunRow) -> AppRes
     Ok(facts
         .filter_map(|fact| match fact {
             WorkflowFact::QuestionAsked { node, question, text, decisions } => {
-                Some(OpenQuestionView { question, node, text, decisions })
+                Some(OpenQuestionView { run: run.id.clone(), question, node, text, decisions })
             }
             _ => None,
         })

@@ -4,6 +4,7 @@ mod activity;
 mod agents;
 mod answer;
 mod cancel;
+mod children;
 mod driver;
 pub mod dry_run;
 mod end_text;
@@ -11,8 +12,11 @@ mod fact;
 mod journal;
 mod log;
 mod lookup;
+mod metadata;
 mod node_values;
 mod observer;
+mod opened_run;
+mod parking;
 mod prepare;
 mod questions;
 mod ready;
@@ -32,7 +36,7 @@ pub use lookup::{
     FoundWorkflowRun, WorkflowRunView, find_workflow_run, list_active_workflow_runs, list_workflow_runs,
     names_workflow_run,
 };
-pub use observer::WorkflowObserver;
+pub use observer::{EventSource, WorkflowObserver};
 pub use prepare::{PreparedWorkflow, WorkflowRunRequest, WorkflowSource, WorkflowWorkspace, prepare_workflow_run};
 pub use rerun::{RerunRequest, prepare_rerun};
 pub use spec::WorkflowRunSpec;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::policy::ClaimVerification;
 use ralph_core::workflow::graph::{Graph, StoredGraph};
-use ralph_core::workflow::{AgentOptions, Node, NodeId, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse};
+use ralph_core::workflow::{AgentOptions, Node, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse};
 use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{StoredAgent, new_run_id};
 use ralph_util::digest::sha256_hex;
 
 use super::agents::{NodeSettings, option_args, settings_for_node};
+use super::children::{ChildAgents, ChildSources, ResolvedChildren};
 use super::spec::{WORKFLOW_SPEC_VERSION, WorkflowRunSpec};
 use super::trust::ensure_workflows_approved;
 use crate::config::{Settings, SettingsPart, SettingsUse};
@@ -81,22 +82,27 @@ pub fn prepare_workflow_run(
 ) -> AppResult<PreparedWorkflow> {
     refuse_recursion(&project)?;
     adopt_old_state(&project, StateEvidence::Required)?;
-    let source = WorkflowSource::load(&project, request.name)?;
-    if source.is_from_project {
+    let catalog = WorkflowCatalog::open(Some(&project));
+    let found = catalog.find(request.name).map_err(|error| workflow_error(&error))?;
+    let source = WorkflowSource::from_found(&found, &catalog.commands(), &project)?;
+    let children = ChildSources::load(&source.workflow, &catalog, &project)?;
+    if source.is_from_project || children.are_from_project() {
         ensure_workflows_approved(&project, person)?;
     }
     let WorkflowSource { workflow, commands, scripts, display_path, sha256, notes, .. } = source;
-    refuse_unsupported(&workflow)?;
     Graph::compile(&workflow).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     let inputs = resolve_inputs(&workflow, &request.inputs)?;
     let agents = AgentResolver {
         workflow: &workflow,
         settings: request.settings,
-        extra_args: request.extra_agent_args,
+        extra_args: request.extra_agent_args.clone(),
         project: &project,
     };
     let ResolvedAgents { agents, default_agent, notes: agent_notes } = agents.resolve(person)?;
-    let notes = notes.into_iter().chain(agent_notes).collect();
+    let extra_args = request.extra_agent_args;
+    let child_agents = ChildAgents { settings: request.settings, extra_args, project: &project, person };
+    let ResolvedChildren { definitions, notes: child_notes } = children.resolve(&child_agents)?;
+    let notes = notes.into_iter().chain(agent_notes).chain(child_notes).collect();
     let base_commit = git::head_commit(&project.root).ok().flatten();
     let base_branch = current_branch(&project.root);
     let run = new_run_id();
@@ -117,19 +123,18 @@ pub fn prepare_workflow_run(
         policy: request.settings.run_policy(1, ClaimVerification::ClaimAlone),
         slots: request.settings.pipeline.slots.value,
         max_cost_micros: request.max_cost_micros,
+        children: definitions,
     };
     Ok(PreparedWorkflow { run, project, message: request.message, spec, notes, reused: None })
 }
 
 impl WorkflowSource {
-    /// Loads a workflow by its name.
-    pub fn load(project: &Project, name: &str) -> AppResult<Self> {
-        let catalog = WorkflowCatalog::open(Some(project));
-        let found = catalog.find(name).map_err(|error| workflow_error(&error))?;
-        Self::from_found(&found, &catalog.commands(), project)
-    }
-
-    fn from_found(found: &FoundWorkflow<'_>, library: &CommandLibrary, project: &Project) -> AppResult<Self> {
+    /// Resolves the names of a workflow that was found.
+    pub(super) fn from_found(
+        found: &FoundWorkflow<'_>,
+        library: &CommandLibrary,
+        project: &Project,
+    ) -> AppResult<Self> {
         let loaded = &found.loaded;
         let mut source = Self {
             workflow: loaded.workflow.clone(),
@@ -302,47 +307,13 @@ impl AgentResolver<'_> {
     }
 }
 
-/// Refuses what a run could not do, before it spends anything.
-fn refuse_unsupported(workflow: &Workflow) -> AppResult<()> {
-    let refused =
-        |what: String| Err(AppError::preflight(format!("the workflow {} cannot run", workflow.name)).with_cause(what));
-    if let Some(node) = find_child_workflow(&workflow.nodes) {
-        return refused(format!("node {node} starts another workflow, which is not supported yet"));
-    }
-    if workflow.requires_evidence {
-        return refused("`evidence_policy.required` is not supported yet".to_owned());
-    }
-    Ok(())
-}
-
-fn find_child_workflow(nodes: &[Node]) -> Option<&NodeId> {
-    nodes.iter().find_map(|node| match &node.kind {
-        NodeKind::Workflow(_) => Some(&node.id),
-        NodeKind::LoopGroup(group) => find_child_workflow(&group.nodes),
-        NodeKind::Agent(_)
-        | NodeKind::Bash(_)
-        | NodeKind::Script(_)
-        | NodeKind::Loop(_)
-        | NodeKind::Approval(_)
-        | NodeKind::Cancel { .. }
-        | NodeKind::Checks(_) => None,
-    })
-}
-
 /// Returns the nodes with an agent.
 fn agent_nodes(nodes: &[Node]) -> Vec<(&str, &AgentOptions)> {
     let mut found = Vec::new();
     for node in nodes {
-        match &node.kind {
-            NodeKind::Agent(agent) => found.push((node.id.as_str(), &agent.options)),
-            NodeKind::Loop(agent) => found.push((node.id.as_str(), &agent.options)),
-            NodeKind::LoopGroup(group) => found.extend(agent_nodes(&group.nodes)),
-            NodeKind::Bash(_)
-            | NodeKind::Script(_)
-            | NodeKind::Approval(_)
-            | NodeKind::Cancel { .. }
-            | NodeKind::Workflow(_)
-            | NodeKind::Checks(_) => {}
+        found.extend(node.kind.agent_work().map(|work| (node.id.as_str(), work.options)));
+        if let NodeKind::LoopGroup(group) = &node.kind {
+            found.extend(agent_nodes(&group.nodes));
         }
     }
     found

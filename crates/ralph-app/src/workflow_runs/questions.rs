@@ -11,6 +11,8 @@ use super::services::RunServices;
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenQuestion {
+    /// The workflow run that asks: the run itself, or a child.
+    pub run: String,
     /// Names it in the run.
     pub name: String,
     pub node: String,
@@ -19,15 +21,23 @@ pub struct OpenQuestion {
     pub decisions: Vec<String>,
 }
 
-/// Returns the text of a question and the decisions that answer it.
+/// The text of a question, and the decisions that answer it.
+pub struct QuestionText {
+    pub text: String,
+    pub decisions: Vec<String>,
+}
+
+/// Describes a question for a person.
 pub fn describe_question(
     graph: &Graph,
     state: &GraphState,
     services: &RunServices,
     node: NodeIndex,
     question: &PersonQuestion,
-) -> (String, Vec<String>) {
-    let Some(compiled) = graph.node(node) else { return (String::new(), Vec::new()) };
+) -> QuestionText {
+    let Some(compiled) = graph.node(node) else {
+        return QuestionText { text: String::new(), decisions: Vec::new() };
+    };
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let (template, decisions) = match (&compiled.definition.kind, question) {
         (NodeKind::Approval(approval), _) if !approval.decisions.is_empty() => {
@@ -53,7 +63,7 @@ pub fn describe_question(
     if let PersonQuestion::Gate(gate) = question {
         text = format!("{text}\n\nThe output of iteration {}:\n\n{}", gate.iteration, gate.output.text());
     }
-    (text.trim().to_owned(), decisions)
+    QuestionText { text: text.trim().to_owned(), decisions }
 }
 
 /// Reads a stored answer.

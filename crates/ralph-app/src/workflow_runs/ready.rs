@@ -3,12 +3,13 @@ use std::collections::BTreeMap;
 
 use ralph_core::workflow::graph::{Activity, ActivityAction, ActivityId, CompiledNode, Graph, GraphState, NodeIndex};
 use ralph_core::workflow::{
-    AgentOptions, NodeContext, NodeKind, PromptText, WorkflowVariable, substitute_text, value_text,
+    AgentOptions, ChildWorkflowNode, NodeContext, NodeKind, PromptText, WorkflowVariable, substitute_text, value_text,
 };
 use serde_json::Value;
 
-use super::activity::{NodeLoopPosition, ReadyAction, ReadyActivity, SessionChoice, ShellText, prompt_text};
+use super::activity::{ChildCall, NodeLoopPosition, ReadyAction, ReadyActivity, SessionChoice, ShellText, prompt_text};
 use super::node_values::NodeValues;
+use super::prepare::resolve_inputs;
 use super::services::RunServices;
 
 /// Returns the name of an activity in the whole run.
@@ -27,7 +28,7 @@ pub fn prepare_activity(
     work: &Activity,
 ) -> Result<ReadyActivity, String> {
     let node = graph.node(activity.node).ok_or_else(|| "the node does not exist".to_owned())?;
-    let context = ActivityContext { graph, state, services, node, index: activity.node };
+    let context = ActivityContext { graph, state, services, node, id: activity };
     let (action, mut values) = context.action_and_values(work)?;
     context.add_loop_variables(&mut values);
     Ok(ReadyActivity {
@@ -46,7 +47,7 @@ struct ActivityContext<'a> {
     state: &'a GraphState,
     services: &'a RunServices,
     node: &'a CompiledNode,
-    index: NodeIndex,
+    id: ActivityId,
 }
 
 impl ActivityContext<'_> {
@@ -81,15 +82,65 @@ impl ActivityContext<'_> {
             (ActivityAction::VerifyGroup { .. }, NodeKind::LoopGroup(group)) => {
                 ReadyAction::VerifyGroup { criteria: group.control.checks.clone() }
             }
-            (
-                ActivityAction::Run | ActivityAction::FindItems | ActivityAction::RunItem { .. },
-                NodeKind::Workflow(_),
-            ) => ReadyAction::Unsupported { reason: "child workflows are not supported yet".to_owned() },
+            (ActivityAction::Run, NodeKind::Workflow(child)) => return self.child_action(child, None),
+            (ActivityAction::RunItem { value }, NodeKind::Workflow(child)) => {
+                return self.child_action(child, Some(value));
+            }
+            (ActivityAction::FindItems, NodeKind::Workflow(child)) => return self.find_items(child),
             (action, _) => return Err(format!("the node has no action {action:?}")),
         };
         let texts: Vec<String> = self.texts();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok((action, self.values(&texts)?))
+    }
+
+    /// Resolves what a child run gets. The item is one of its inputs, or its message.
+    fn child_action(
+        &self,
+        child: &ChildWorkflowNode,
+        item: Option<&Value>,
+    ) -> Result<(ReadyAction, NodeValues), String> {
+        let target = self.services.spec.children.get(&child.workflow);
+        let target = target.ok_or_else(|| format!("the workflow {} was not found", child.workflow))?;
+        let texts: Vec<String> = self.texts();
+        let values = self.values(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let mut inputs = resolve_with(&child.with, &values)?;
+        let input = child.input.as_deref().unwrap_or_default();
+        let input = values.with_text_values(|values| substitute_text(input, values));
+        let mut message = input.map_err(|error| format!("input: {error}"))?.text;
+        if let (Some(fan_out), Some(item)) = (&child.fan_out, item) {
+            let text = value_text(item).into_owned();
+            match target.workflow.inputs.contains_key(&fan_out.item_name) {
+                true => drop(inputs.insert(fan_out.item_name.clone(), text)),
+                false => message = text,
+            }
+        }
+        let inputs = resolve_inputs(&target.workflow, &inputs).map_err(|error| error.to_string())?;
+        let call = ChildCall {
+            activity: self.id,
+            workflow: child.workflow.clone(),
+            message,
+            inputs,
+            own_worktree: child.own_worktree,
+            parent_node: self.name_in_parent(),
+        };
+        Ok((ReadyAction::Child(call), values))
+    }
+
+    /// Names the node, the iteration of its group and the item: that of at most one child run that is still open.
+    fn name_in_parent(&self) -> String {
+        let progress = self.node.group.and_then(|group| self.state.group_progress(group));
+        let generation = progress.map(|progress| format!("@{}", progress.generation)).unwrap_or_default();
+        let item = self.id.item.map(|item| format!("[{item}]")).unwrap_or_default();
+        format!("{}{generation}{item}", self.node.key)
+    }
+
+    fn find_items(&self, child: &ChildWorkflowNode) -> Result<(ReadyAction, NodeValues), String> {
+        let template = child.fan_out.as_ref().map(|fan_out| fan_out.items.as_str()).unwrap_or_default();
+        let values = self.values(&[template])?;
+        let resolved = values.with_text_values(|values| substitute_text(template, values));
+        let text = resolved.map_err(|error| format!("fan_out.items: {error}"))?.text;
+        Ok((ReadyAction::FoundItems(read_items(template, &text)?), values))
     }
 
     /// Returns all texts of the node whose references are resolved when it starts.
@@ -103,22 +154,12 @@ impl ActivityContext<'_> {
     }
 
     fn prompt(&self) -> Option<&PromptText> {
-        match &self.node.definition.kind {
-            NodeKind::Agent(node) => Some(&node.prompt),
-            NodeKind::Loop(node) => Some(&node.prompt),
-            NodeKind::Bash(_)
-            | NodeKind::Script(_)
-            | NodeKind::LoopGroup(_)
-            | NodeKind::Approval(_)
-            | NodeKind::Cancel { .. }
-            | NodeKind::Workflow(_)
-            | NodeKind::Checks(_) => None,
-        }
+        self.node.definition.kind.agent_work().map(|work| work.prompt)
     }
 
     /// Collects the values of these texts. The values of `with` are inputs of the command file.
     fn values(&self, texts: &[&str]) -> Result<NodeValues, String> {
-        let values = NodeValues::collect(self.graph, self.state, self.index, texts)
+        let values = NodeValues::collect(self.graph, self.state, self.id.node, texts)
             .with_inputs(self.services.spec.inputs.clone())
             .with_variables(self.services.variables());
         let included = resolve_with(&self.node.definition.inputs, &values)?;
@@ -142,17 +183,7 @@ impl ActivityContext<'_> {
     }
 
     fn options(&self) -> Option<&AgentOptions> {
-        match &self.node.definition.kind {
-            NodeKind::Agent(node) => Some(&node.options),
-            NodeKind::Loop(node) => Some(&node.options),
-            NodeKind::Bash(_)
-            | NodeKind::Script(_)
-            | NodeKind::LoopGroup(_)
-            | NodeKind::Approval(_)
-            | NodeKind::Cancel { .. }
-            | NodeKind::Workflow(_)
-            | NodeKind::Checks(_) => None,
-        }
+        self.node.definition.kind.agent_work().map(|work| work.options)
     }
 
     /// Without a `context` the node continues its only dependency, if that is an agent node with no other agent dependant.
@@ -160,7 +191,7 @@ impl ActivityContext<'_> {
         let Some(options) = self.options() else { return SessionChoice::Fresh };
         match &options.context {
             Some(NodeContext::Fresh) => SessionChoice::Fresh,
-            Some(NodeContext::Resume(id)) => match self.graph.find_from(self.index, id) {
+            Some(NodeContext::Resume(id)) => match self.graph.find_from(self.id.node, id) {
                 Some(node) => SessionChoice::Fork { node: self.key_of(node) },
                 None => SessionChoice::Fresh,
             },
@@ -178,8 +209,7 @@ impl ActivityContext<'_> {
     }
 
     fn is_agent(&self, node: NodeIndex) -> bool {
-        let kind = self.graph.node(node).map(|node| &node.definition.kind);
-        matches!(kind, Some(NodeKind::Agent(_) | NodeKind::Loop(_)))
+        self.graph.node(node).is_some_and(|node| node.definition.kind.agent_work().is_some())
     }
 
     fn only_agent_dependency(&self) -> Option<NodeIndex> {
@@ -206,6 +236,17 @@ impl ActivityContext<'_> {
             front = next;
         }
         None
+    }
+}
+
+/// Reads the list of a fan-out.
+pub fn read_items(template: &str, text: &str) -> Result<Vec<Value>, String> {
+    match serde_json::from_str(text.trim()) {
+        Ok(Value::Array(items)) => Ok(items),
+        Ok(_) | Err(_) => {
+            let start: String = text.trim().chars().take(80).collect();
+            Err(format!("`fan_out.items` is not a JSON array: {template} is {start:?}"))
+        }
     }
 }
 

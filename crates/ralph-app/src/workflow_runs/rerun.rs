@@ -40,6 +40,10 @@ pub async fn prepare_rerun(
 ) -> AppResult<PreparedWorkflow> {
     refuse_recursion(project)?;
     let FoundWorkflowRun { store, run: row } = find_workflow_run(project, request.run).await?;
+    if let Some(parent) = &row.parent {
+        return Err(AppError::preflight(format!("workflow run {} was started by another one", short_id(&row.id)))
+            .with_advice(format!("repeat that one: ralph workflow rerun {} --from NODE", short_id(parent))));
+    }
     let nodes = store.nodes_of_workflow_run(&row.id).await?;
     store.close().await;
     if !is_orphaned(project, &row.id) {
@@ -67,11 +71,21 @@ pub async fn prepare_rerun(
         let resolver = AgentResolver {
             workflow: &spec.workflow,
             settings: request.settings,
-            extra_args: request.extra_agent_args,
+            extra_args: request.extra_agent_args.clone(),
             project,
         };
         let ResolvedAgents { agents, default_agent, notes: found } = resolver.resolve(person)?;
         (spec.agents, spec.default_agent, notes) = (agents, default_agent, found);
+        for child in spec.children.values_mut() {
+            let resolver = AgentResolver {
+                workflow: &child.workflow,
+                settings: request.settings,
+                extra_args: request.extra_agent_args.clone(),
+                project,
+            };
+            let ResolvedAgents { agents, default_agent, .. } = resolver.resolve(person)?;
+            (child.agents, child.default_agent) = (agents, default_agent);
+        }
     }
     let run = new_run_id();
     copy_artifacts(project, &row.id, &run)

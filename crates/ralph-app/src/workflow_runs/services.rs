@@ -6,17 +6,22 @@ use std::sync::Arc;
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
 use ralph_core::policy::Policy;
+use ralph_core::workflow::graph::ActivityId;
 use ralph_core::workflow::{VariableValues, WorkflowVariable};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{CostAccount, CostLedger, OutputVisibility};
 use ralph_process::Keeper;
 use ralph_store::Store;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::cancel::end_descendants;
 use super::log::WorkflowLog;
 use super::observer::WorkflowObserver;
+use super::questions::OpenQuestion;
 use super::spec::WorkflowRunSpec;
 use crate::config::{ConfigSource, Settings};
+use crate::error::AppResult;
 use crate::interaction::Interaction;
 
 /// The host of workflow runs: one run with its children.
@@ -28,8 +33,9 @@ pub struct WorkflowHost {
     pub keeper: Keeper,
     pub store: Arc<Store>,
     pub person: Box<dyn Interaction + Send>,
-    pub observer: Arc<dyn WorkflowObserver>,
     pub budget: WorkflowBudget,
+    /// The slots that the agents of the run and its children share.
+    pub agent_slots: Arc<Semaphore>,
 }
 
 /// One workflow run in this process.
@@ -40,6 +46,9 @@ pub struct RunServices {
     pub spec: WorkflowRunSpec,
     /// The project with the files that the nodes work on.
     pub project: Project,
+    /// The project with the files of the user.
+    pub base_project: Project,
+    pub observer: Arc<dyn WorkflowObserver>,
     pub log: Arc<WorkflowLog>,
     /// To the driver of the run.
     pub progress: UnboundedSender<NodeProgress>,
@@ -48,8 +57,37 @@ pub struct RunServices {
 /// The progress of a node while it works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeProgress {
-    Message { text: String },
-    Iteration { iteration: u32, max_iterations: u32 },
+    Message {
+        text: String,
+    },
+    Iteration {
+        iteration: u32,
+        max_iterations: u32,
+    },
+    /// An iteration of a loop has ended with this text.
+    Output {
+        text: String,
+    },
+    /// The child run of an activity reports this.
+    Child {
+        activity: ActivityId,
+        event: ChildEvent,
+    },
+}
+
+/// The progress of a child run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildEvent {
+    Started {
+        node: String,
+        run: String,
+        workflow: String,
+    },
+    /// It waits for a person.
+    Parked {
+        questions: Vec<OpenQuestion>,
+    },
+    Resumed,
 }
 
 impl RunServices {
@@ -98,8 +136,18 @@ impl RunServices {
         let _ = self.progress.send(NodeProgress::Iteration { iteration, max_iterations });
     }
 
+    /// Ends the children that were stopped with this run: it will not continue them.
+    pub async fn close_children(&self, reason: &str) -> AppResult<()> {
+        end_descendants(&self.base_project, &self.host.store, &self.run, reason).await
+    }
+
+    /// Reports the text with which an iteration of a loop has ended.
+    pub fn report_output(&self, text: &str) {
+        let _ = self.progress.send(NodeProgress::Output { text: text.to_owned() });
+    }
+
     pub fn warn(&self, text: &str) {
-        self.host.observer.on_warning(text);
+        self.observer.on_warning(text);
     }
 }
 

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use ralph_core::policy::Policy;
-use ralph_core::workflow::Workflow;
+use ralph_core::workflow::{ChildWorkflowNode, Node, NodeId, NodeKind, Workflow};
 use ralph_engine::run_driver::StoredAgent;
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +47,69 @@ pub struct WorkflowRunSpec {
     /// The cost limit of the whole run with its children, in millionths of a dollar.
     #[serde(default)]
     pub max_cost_micros: Option<u64>,
+    /// The workflows that its nodes and their children start, by their names.
+    #[serde(default)]
+    pub children: BTreeMap<String, ChildDefinition>,
+}
+
+/// A workflow that a node starts, resolved when the run started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChildDefinition {
+    pub workflow: Workflow,
+    #[serde(default)]
+    pub commands: BTreeMap<String, String>,
+    #[serde(default)]
+    pub scripts: BTreeMap<String, String>,
+    pub source: String,
+    pub file_sha256: String,
+    #[serde(default)]
+    pub agents: BTreeMap<String, StoredAgent>,
+    pub default_agent: StoredAgent,
+}
+
+impl WorkflowRunSpec {
+    /// Returns the specification of a child run of this run. Its limits, base and slots are those of this run.
+    #[must_use]
+    pub fn child(&self, definition: &ChildDefinition, inputs: BTreeMap<String, String>) -> Self {
+        let definition = definition.clone();
+        let has_children = !child_nodes(&definition.workflow.nodes).is_empty();
+        Self {
+            version: self.version,
+            workflow: definition.workflow,
+            commands: definition.commands,
+            scripts: definition.scripts,
+            source: definition.source,
+            file_sha256: definition.file_sha256,
+            inputs,
+            base_commit: self.base_commit.clone(),
+            base_branch: self.base_branch.clone(),
+            worktree: None,
+            agents: definition.agents,
+            default_agent: definition.default_agent,
+            policy: self.policy.clone(),
+            slots: self.slots,
+            max_cost_micros: self.max_cost_micros,
+            children: if has_children { self.children.clone() } else { BTreeMap::new() },
+        }
+    }
+}
+
+/// Returns the nodes that start other workflows, those of loop groups too.
+#[must_use]
+pub fn child_nodes(nodes: &[Node]) -> Vec<(&NodeId, &ChildWorkflowNode)> {
+    let mut found = Vec::new();
+    for node in nodes {
+        match &node.kind {
+            NodeKind::Workflow(child) => found.push((&node.id, child)),
+            NodeKind::LoopGroup(group) => found.extend(child_nodes(&group.nodes)),
+            NodeKind::Agent(_)
+            | NodeKind::Bash(_)
+            | NodeKind::Script(_)
+            | NodeKind::Loop(_)
+            | NodeKind::Approval(_)
+            | NodeKind::Cancel { .. }
+            | NodeKind::Checks(_) => {}
+        }
+    }
+    found
 }

@@ -17,9 +17,9 @@ mod variables;
 
 pub use definition::{AgentDefaults, InputDefinition, Workflow, WorkflowForm, WorktreeUse};
 pub use node::{
-    AgentNode, AgentOptions, ApprovalNode, BashNode, ChecksNode, ChildWorkflowNode, Decision, FanOut, FanOutJoin,
-    LoopControl, LoopGroupNode, LoopNode, Node, NodeContext, NodeId, NodeKind, NodeRetry, PromptText, RejectRework,
-    RetryScope, ScriptNode, ScriptRuntime, ScriptSource, ToolHook, TriggerRule,
+    AgentNode, AgentOptions, AgentWork, ApprovalNode, BashNode, ChecksNode, ChildWorkflowNode, Decision, FanOut,
+    FanOutJoin, LoopControl, LoopGroupNode, LoopNode, Node, NodeContext, NodeId, NodeKind, NodeRetry, PromptText,
+    RejectRework, RetryScope, ScriptNode, ScriptRuntime, ScriptSource, ToolHook, TriggerRule,
 };
 pub use node_texts::{NodeText, TextRole};
 pub use output::{NodeOutput, OutputError, TypedOutput, value_text};

@@ -83,6 +83,31 @@ pub enum NodeKind {
     Checks(ChecksNode),
 }
 
+/// The work of an agent, in one pass or in a loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgentWork<'a> {
+    pub prompt: &'a PromptText,
+    pub options: &'a AgentOptions,
+}
+
+impl NodeKind {
+    /// Returns the work of the agent, if the kind has one.
+    #[must_use]
+    pub fn agent_work(&self) -> Option<AgentWork<'_>> {
+        match self {
+            Self::Agent(node) => Some(AgentWork { prompt: &node.prompt, options: &node.options }),
+            Self::Loop(node) => Some(AgentWork { prompt: &node.prompt, options: &node.options }),
+            Self::Bash(_)
+            | Self::Script(_)
+            | Self::LoopGroup(_)
+            | Self::Approval(_)
+            | Self::Cancel { .. }
+            | Self::Workflow(_)
+            | Self::Checks(_) => None,
+        }
+    }
+}
+
 /// When a node may start, by the states of its dependencies. All of them must be settled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,12 +17,12 @@ pub struct RunActivity {
 }
 
 impl Store {
-    /// Returns all runs, newest first.
+    /// Returns all runs, newest first, without the passes of workflow runs.
     pub async fn list_run_activity(&self) -> Result<Vec<RunActivity>, StoreError> {
         let sql = "SELECT id, CASE WHEN status = 'running' THEN owner END AS driver,
                 kind = 'session' AND status = 'running' AS open_session,
                 COALESCE(ended_at, (SELECT MAX(at) FROM events WHERE run = runs.id), started_at) AS last
-             FROM runs ORDER BY started_at DESC, id DESC";
+             FROM runs WHERE workflow IS NULL ORDER BY started_at DESC, id DESC";
         let read = |row: &DatabaseRow| {
             Ok(RunActivity {
                 id: row.get("id")?,

@@ -26,6 +26,22 @@ pub(crate) struct LatestLoop {
     pub(crate) fence: i64,
 }
 
+/// Selects up to five rows whose id starts or ends with `$1`, newest first.
+pub(crate) const FIND_BY_ID_PART: &str =
+    "WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1 ORDER BY started_at DESC LIMIT 5";
+
+/// Returns the first number that is missing between `after` and the expected end, if one is.
+pub(crate) fn find_gap(numbers: impl Iterator<Item = i64>, after: i64, expected_end: i64) -> Option<i64> {
+    let mut expected = after + 1;
+    for number in numbers {
+        if number != expected {
+            return Some(expected);
+        }
+        expected += 1;
+    }
+    (expected <= expected_end).then_some(expected)
+}
+
 impl Store {
     /// Returns the newest runs, newest first, without the passes of workflow runs.
     pub async fn recent_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
@@ -45,11 +61,7 @@ impl Store {
 
     /// Returns up to five runs whose id starts or ends with these characters.
     pub async fn find_runs_by_id_part(&self, id_part: &str) -> Result<Vec<RunRow>, StoreError> {
-        let sql = format!(
-            "SELECT {} FROM runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
-             ORDER BY started_at DESC LIMIT 5",
-            RunRow::COLUMNS
-        );
+        let sql = format!("SELECT {} FROM runs {FIND_BY_ID_PART}", RunRow::COLUMNS);
         self.rows(sql!(sql, SqlValue::verbatim(id_part)), RunRow::from_row).await
     }
 
@@ -107,9 +119,7 @@ impl Store {
         let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let statement = sql!(sql, SqlValue::verbatim(run), after, limit);
         let rows = self.rows(statement, |row| read_event(run, row)).await?;
-        let gap = rows.iter().zip(after + 1..).find(|(row, expected)| row.seq != *expected);
-        let end = rows.last().map_or(after, |row| row.seq);
-        match gap.map(|(_, missing)| missing).or((end < expected_end).then_some(end + 1)) {
+        match find_gap(rows.iter().map(|row| row.seq), after, expected_end) {
             None => Ok(rows),
             Some(missing) => {
                 let message = format!("fact {missing} of run {run} is missing");

@@ -1,6 +1,6 @@
 //! Executions of workflows: their nodes, their journal, and the answers of people.
 pub(crate) mod answers;
-mod queries;
+pub(crate) mod queries;
 pub(crate) mod record_workflow;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,20 @@ use crate::driver::statement::{SqlValue, sql};
 use crate::driver::{DatabaseRow, DriverError};
 use crate::journal::checksum::verify_checksum;
 use crate::journal::run_insert::fact_checksum;
+use crate::queries::runs::{FIND_BY_ID_PART, find_gap};
 use crate::{RunRow, Store, StoreError, WorkflowEventRow, WorkflowNodeRow, WorkflowRunRow};
+
+/// When a workflow run has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowActivity {
+    pub id: String,
+    /// `None`: it runs, waits or can be resumed.
+    pub ended_at: Option<i64>,
+}
+
+/// The ids of a workflow run, its children and theirs.
+const DESCENDANTS: &str = "WITH RECURSIVE tree (id) AS (SELECT $1 UNION
+    SELECT child.id FROM workflow_runs child JOIN tree ON child.parent = tree.id)";
 
 impl Store {
     /// Returns the workflow run with this id.
@@ -27,8 +40,7 @@ impl Store {
 
     /// Returns up to five workflow runs whose id starts or ends with these characters.
     pub async fn find_workflow_runs_by_id_part(&self, id_part: &str) -> Result<Vec<WorkflowRunRow>, StoreError> {
-        let sql = "SELECT * FROM workflow_runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
-             ORDER BY started_at DESC LIMIT 5";
+        let sql = format!("SELECT * FROM workflow_runs {FIND_BY_ID_PART}");
         self.rows(sql!(sql, SqlValue::verbatim(id_part)), WorkflowRunRow::from_row).await
     }
 
@@ -36,6 +48,56 @@ impl Store {
     pub async fn child_workflow_runs(&self, parent: &str) -> Result<Vec<WorkflowRunRow>, StoreError> {
         let sql = "SELECT * FROM workflow_runs WHERE parent = $1 ORDER BY started_at, id";
         self.rows(sql!(sql, SqlValue::verbatim(parent)), WorkflowRunRow::from_row).await
+    }
+
+    /// Returns the newest workflow run that this node of a workflow run has started.
+    pub async fn newest_child_workflow_run(
+        &self,
+        parent: &str,
+        parent_node: &str,
+    ) -> Result<Option<WorkflowRunRow>, StoreError> {
+        let sql = "SELECT * FROM workflow_runs WHERE parent = $1 AND parent_node = $2
+             ORDER BY started_at DESC, id DESC LIMIT 1";
+        let statement = sql!(sql, SqlValue::verbatim(parent), SqlValue::verbatim(parent_node));
+        self.row(statement, WorkflowRunRow::from_row).await
+    }
+
+    /// Returns the children of a workflow run and their children that have not ended, oldest first.
+    pub async fn unfinished_descendants(&self, run: &str) -> Result<Vec<WorkflowRunRow>, StoreError> {
+        let sql = format!(
+            "{DESCENDANTS} SELECT * FROM workflow_runs WHERE ended_at IS NULL AND id IN (SELECT id FROM tree)
+                AND id <> $1 ORDER BY started_at, id"
+        );
+        self.rows(sql!(sql, SqlValue::verbatim(run)), WorkflowRunRow::from_row).await
+    }
+
+    /// Returns the ids of a workflow run, of its children and of theirs, the run itself first.
+    pub async fn workflow_tree(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        let sql = format!(
+            "{DESCENDANTS} SELECT id FROM workflow_runs WHERE id IN (SELECT id FROM tree) ORDER BY id <> $1, started_at"
+        );
+        self.rows(sql!(sql, SqlValue::verbatim(run)), |row| row.get("id")).await
+    }
+
+    /// Returns when each workflow run without a parent has ended, newest first.
+    pub async fn list_workflow_activity(&self) -> Result<Vec<WorkflowActivity>, StoreError> {
+        let sql = "SELECT id, ended_at FROM workflow_runs WHERE parent IS NULL ORDER BY started_at DESC, id DESC";
+        let read = |row: &DatabaseRow| Ok(WorkflowActivity { id: row.get("id")?, ended_at: row.get("ended_at")? });
+        self.rows(sql!(sql), read).await
+    }
+
+    /// Returns the ids of all workflow runs that have not ended, children too.
+    pub async fn open_workflow_runs(&self) -> Result<Vec<String>, StoreError> {
+        self.rows(sql!("SELECT id FROM workflow_runs WHERE ended_at IS NULL"), |row| row.get("id")).await
+    }
+
+    /// Returns the runs of agents in a workflow run and in all its children, oldest first.
+    pub async fn passes_of_workflow_tree(&self, run: &str) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "{DESCENDANTS} SELECT {} FROM runs WHERE workflow IN (SELECT id FROM tree) ORDER BY started_at, id",
+            RunRow::COLUMNS
+        );
+        self.rows(sql!(sql, SqlValue::verbatim(run)), RunRow::from_row).await
     }
 
     /// Returns the workflow runs that reuse the nodes of this one, oldest first.
@@ -69,9 +131,8 @@ impl Store {
         let sql = "SELECT seq, at, body, sum FROM workflow_events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let statement = sql!(sql, SqlValue::verbatim(run), after, limit);
         let rows = self.rows(statement, |row| read_event(run, row)).await?;
-        let gap = rows.iter().zip(after + 1..).find(|(row, expected)| row.seq != *expected);
-        let end = rows.last().map_or(after, |row| row.seq);
-        match gap.map(|(_, missing)| missing).or((end < expected_end).then_some(end + 1)) {
+        let numbers = rows.iter().map(|row| row.seq);
+        match find_gap(numbers, after, expected_end) {
             None => Ok(rows),
             Some(missing) => {
                 let message = format!("event {missing} of workflow run {run} is missing");

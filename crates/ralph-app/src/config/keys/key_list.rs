@@ -42,6 +42,7 @@ const fn reserved_key(path: &'static str, default: &'static str, help: &'static 
 pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
     slot_key("agent", "The agent: claude, codex, another one from `ralph agents`, or a name from `agents`", |s| SettingSlot::Text(&mut s.agent)),
     slot_key("model", "The model, as the agent names it", |s| SettingSlot::MaybeText(&mut s.model)),
+    slot_key("models", "The models of the agent for small, medium, large and @names in workflows", |s| SettingSlot::Table(&mut s.models)),
     slot_key("permission", "What the agent may do without asking: ask, edits or full; the default depends on the agent",
         |s| SettingSlot::MaybePermission(&mut s.permission)),
     slot_key("agents", "Changed presets and custom agents, by name", |s| SettingSlot::Agents(&mut s.agents)),
@@ -221,6 +222,8 @@ pub(in crate::config) const AGENT_KEYS: &[ConfigKey<AgentSettings>] = &[
         |a| SettingSlot::MaybeText(&mut a.response_filter)),
     slot_key("display_filter", "A jq expression for the displayed text", |a| SettingSlot::MaybeText(&mut a.display_filter)),
     slot_key("model", "The model of this agent", |a| SettingSlot::MaybeText(&mut a.model)),
+    slot_key("models", "The models of this agent for small, medium, large and @names in workflows",
+        |a| SettingSlot::Table(&mut a.models)),
 ];
 
 /// The keys of a check that is written as a table.
@@ -306,9 +309,9 @@ pub(in crate::config) const CHECK_KEYS: &[ConfigKey<CheckDraft>] = &[
     slot_key("with", "The values of the template's parameters, by name", |c| SettingSlot::With(&mut c.with)),
 ];
 
-/// Returns the environment variable of a key. `agents` and `vars` have none, because the user chooses their names.
+/// Returns the environment variable of a key. `agents`, `models` and `vars` have none, because the user chooses their names.
 pub(in crate::config) fn environment_variable(path: &str) -> Option<String> {
-    if matches!(path, "agents" | "vars") {
+    if matches!(path, "agents" | "models" | "vars") {
         return None;
     }
     let short = path.strip_prefix("ralph.").unwrap_or(path);

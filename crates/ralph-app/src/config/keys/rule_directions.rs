@@ -39,6 +39,7 @@ use LooseningValues::{Additions, False, IfSetByUser, Larger, LargerOrZero, Later
 pub(in crate::config) const LOOSENING_VALUES: &[(&str, LooseningValues)] = &[
     ("agent", Never),
     ("model", Never),
+    ("models", Never),
     ("permission", Never),
     ("agents", Never),
     ("fallback", Never),

@@ -30,6 +30,8 @@ use ralph_util::memory_size::MemorySize;
 pub struct Settings {
     pub agent: Setting<String>,
     pub model: Setting<Option<String>>,
+    /// The models of the configured agent for words such as `small` in workflows, by word.
+    pub models: BTreeMap<String, Setting<String>>,
     pub permission: Setting<Option<PermissionLevel>>,
     /// Changed presets and custom agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
@@ -195,6 +197,8 @@ pub struct AgentSettings {
     pub response_filter: Setting<Option<String>>,
     pub display_filter: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
+    /// The models of this agent for words such as `small` in workflows, by word.
+    pub models: BTreeMap<String, Setting<String>>,
 }
 
 impl Default for Settings {
@@ -202,6 +206,7 @@ impl Default for Settings {
         Self {
             agent: Setting::built_in("claude".to_owned()),
             model: Setting::default(),
+            models: BTreeMap::new(),
             permission: Setting::default(),
             agents: BTreeMap::new(),
             fallback: Setting::default(),

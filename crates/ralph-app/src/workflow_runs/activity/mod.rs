@@ -3,9 +3,11 @@
 mod agent_node;
 mod agent_pass;
 mod checks_node;
+mod child_node;
 mod control_relay;
 mod loop_node;
 mod pass_observer;
+mod read_only;
 mod shell_node;
 mod typed_output;
 
@@ -14,13 +16,16 @@ use std::sync::Arc;
 use ralph_core::criterion::Criterion;
 use ralph_core::workflow::graph::{ActivityResult, FailureKind, NodeFailure, NodeSuccess};
 use ralph_core::workflow::{AgentNode, AgentOptions, ChecksNode, LoopNode, Node, ScriptNode};
-use ralph_engine::run_driver::ControlEvent;
+use ralph_engine::run_driver::{ControlEvent, SignalRequest};
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::node_values::NodeValues;
 use super::services::RunServices;
 
 pub(super) use agent_node::prompt_text;
+pub(super) use child_node::ChildCall;
 pub(super) use shell_node::ShellText;
 
 /// An activity that can start: its definition and its values.
@@ -68,6 +73,10 @@ pub enum ReadyAction {
     Unsupported {
         reason: String,
     },
+    /// Another workflow as a separate run.
+    Child(ChildCall),
+    /// The list of a fan-out, which was found when the activity was prepared.
+    FoundItems(Vec<Value>),
 }
 
 /// Where a loop starts or continues.
@@ -101,17 +110,68 @@ pub struct ActivityRunner {
 
 impl ActivityRunner {
     /// Performs an activity to its end. Control events stop or suspend it.
-    pub async fn run(&self, ready: ReadyActivity, control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
+    pub async fn run(&self, ready: ReadyActivity, mut control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
+        let Some(_slot) = self.take_slot(&ready.action, &mut control).await else { return ActivityResult::Stopped };
+        let before = match self.files_before(&ready).await {
+            Ok(before) => before,
+            Err(reason) => return failed(reason),
+        };
+        let result = self.perform(&ready, control).await;
+        match before {
+            Some(before) => self.refuse_changed_files(before, result).await,
+            None => result,
+        }
+    }
+
+    async fn perform(&self, ready: &ReadyActivity, control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
         match &ready.action {
-            ReadyAction::Agent(node) => self.run_agent_node(&ready, node, control).await,
-            ReadyAction::Rework { prompt, options } => self.run_rework(&ready, prompt, options, control).await,
-            ReadyAction::Bash { script, timeout_ms } => self.run_bash(&ready, script, *timeout_ms, control).await,
-            ReadyAction::Script(script) => self.run_script(&ready, script, control).await,
-            ReadyAction::Loop { node, position } => self.run_loop_node(&ready, node, position, control).await,
-            ReadyAction::Checks(node) => self.run_checks(&ready, node, control).await,
-            ReadyAction::UntilBash { script } => self.judge_group(&ready, script, control).await,
-            ReadyAction::VerifyGroup { criteria } => self.verify_group(&ready, criteria, control).await,
+            ReadyAction::Agent(node) => self.run_agent_node(ready, node, control).await,
+            ReadyAction::Rework { prompt, options } => self.run_rework(ready, prompt, options, control).await,
+            ReadyAction::Bash { script, timeout_ms } => self.run_bash(ready, script, *timeout_ms, control).await,
+            ReadyAction::Script(script) => self.run_script(ready, script, control).await,
+            ReadyAction::Loop { node, position } => self.run_loop_node(ready, node, position, control).await,
+            ReadyAction::Checks(node) => self.run_checks(ready, node, control).await,
+            ReadyAction::UntilBash { script } => self.judge_group(ready, script, control).await,
+            ReadyAction::VerifyGroup { criteria } => self.verify_group(ready, criteria, control).await,
+            ReadyAction::Child(call) => self.run_child(ready, call, control).await,
             ReadyAction::Unsupported { reason } => failed(reason.clone()),
+            ReadyAction::FoundItems(items) => ActivityResult::ItemsFound(items.clone()),
+        }
+    }
+
+    /// Waits for a slot that the agents of the run and its children share, if the action needs one. Returns `None` if the
+    /// activity was stopped meanwhile.
+    async fn take_slot(
+        &self,
+        action: &ReadyAction,
+        control: &mut UnboundedReceiver<ControlEvent>,
+    ) -> Option<Option<OwnedSemaphorePermit>> {
+        let needs_slot = match action {
+            ReadyAction::Agent(_) | ReadyAction::Rework { .. } | ReadyAction::Loop { .. } => true,
+            ReadyAction::Bash { .. }
+            | ReadyAction::Script(_)
+            | ReadyAction::Checks(_)
+            | ReadyAction::UntilBash { .. }
+            | ReadyAction::VerifyGroup { .. }
+            | ReadyAction::Child(_)
+            | ReadyAction::Unsupported { .. }
+            | ReadyAction::FoundItems(_) => false,
+        };
+        if !needs_slot {
+            return Some(None);
+        }
+        let mut slot = std::pin::pin!(Arc::clone(&self.services.host.agent_slots).acquire_owned());
+        loop {
+            tokio::select! {
+                // The semaphore is never closed.
+                slot = &mut slot => return Some(slot.ok()),
+                event = control.recv() => match event {
+                    Some(ControlEvent::Signal(SignalRequest::Stop(_)) | ControlEvent::LeaseLost) => return None,
+                    Some(ControlEvent::Suspend(request)) => request.wait_for_continue().await,
+                    Some(ControlEvent::Signal(SignalRequest::Suspend | SignalRequest::CheckOrders)) => {}
+                    None => std::future::pending().await,
+                },
+            }
         }
     }
 }

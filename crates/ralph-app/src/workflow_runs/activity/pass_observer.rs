@@ -21,11 +21,14 @@ impl RunObserver for PassObserver {
         if let (Fact::IterationStarted { iteration }, Some(max_iterations)) = (fact, self.loop_limit) {
             self.services.announce_iteration(*iteration, max_iterations);
         }
+        if let (Fact::AttemptEnded { result, .. }, Some(_)) = (fact, self.loop_limit) {
+            self.services.report_output(&result.final_text);
+        }
     }
 
     fn on_agent_event(&mut self, event: &AgentEvent) {
         self.services.log.write_agent_event(&self.node, event);
-        self.services.host.observer.on_agent_event(&self.node, event);
+        self.services.observer.on_agent_event(&self.node, event);
     }
 
     fn on_display_line(&mut self, _line: &str) {}

@@ -41,18 +41,7 @@ pub(super) fn command_names(nodes: &[Node]) -> Vec<&str> {
 }
 
 fn command_of(node: &Node) -> Option<(&str, &BTreeMap<String, serde_json::Value>)> {
-    let prompt = match &node.kind {
-        NodeKind::Agent(agent) => &agent.prompt,
-        NodeKind::Loop(agent) => &agent.prompt,
-        NodeKind::Bash(_)
-        | NodeKind::Script(_)
-        | NodeKind::LoopGroup(_)
-        | NodeKind::Approval(_)
-        | NodeKind::Cancel { .. }
-        | NodeKind::Workflow(_)
-        | NodeKind::Checks(_) => return None,
-    };
-    match prompt {
+    match node.kind.agent_work()?.prompt {
         PromptText::Command { name, with } => Some((name, with)),
         PromptText::Inline(_) => None,
     }

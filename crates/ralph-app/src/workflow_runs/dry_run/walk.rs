@@ -24,6 +24,7 @@ use crate::workflow_runs::end_text::describe_end;
 use crate::workflow_runs::fact::{WorkflowFact, node_status};
 use crate::workflow_runs::prepare::{resolve_inputs, workflow_error};
 use crate::workflow_runs::questions::read_answer;
+use crate::workflow_runs::ready::read_items;
 use crate::workflows::{FoundWorkflow, WorkflowCatalog};
 
 /// Loops are finite, but those in loops multiply.
@@ -277,10 +278,7 @@ impl<'a> GraphWalk<'a> {
         let NodeKind::Workflow(child) = &node.definition.kind else { return Err("the node has no items".to_owned()) };
         let template = child.fan_out.as_ref().map(|fan_out| fan_out.items.as_str()).unwrap_or_default();
         let text = self.node_inputs().resolve_items(index, node, template)?;
-        match serde_json::from_str(&text) {
-            Ok(Value::Array(items)) => Ok(ActivityResult::ItemsFound(items)),
-            Ok(_) | Err(_) => Err(format!("`fan_out.items` is not a JSON array: {template}")),
-        }
+        read_items(template, &text).map(ActivityResult::ItemsFound)
     }
 
     /// Runs iterations until the loop completes, fails, or asks a person.

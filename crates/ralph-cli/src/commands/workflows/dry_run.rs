@@ -74,6 +74,7 @@ fn format_fact(fact: &WorkflowFact) -> Option<String> {
         WorkflowFact::Started { .. }
         | WorkflowFact::Resumed
         | WorkflowFact::NodeStarted { .. }
+        | WorkflowFact::ChildStarted { .. }
         | WorkflowFact::QuestionAsked { .. }
         | WorkflowFact::QuestionAnswered { .. }
         | WorkflowFact::Message { .. }

@@ -2,7 +2,8 @@
 use std::sync::Mutex;
 
 use ralph_agents::AgentEvent;
-use ralph_app::workflow_runs::{WorkflowFact, WorkflowObserver};
+use ralph_app::view::short_id;
+use ralph_app::workflow_runs::{EventSource, WorkflowFact, WorkflowObserver};
 use ralph_util::sanitize::sanitize_text;
 use serde_json::{Value, json};
 
@@ -46,12 +47,15 @@ impl WorkflowReporter {
         }
     }
 
-    fn print_fact(&self, fact: &WorkflowFact) {
+    fn print_fact(&self, fact: &WorkflowFact, is_child: bool) {
         if let Ok(mut open) = self.open_line.lock() {
             self.flush(&mut open);
         }
         match fact {
+            // The line of its parent names it.
+            WorkflowFact::Started { .. } if is_child => {}
             WorkflowFact::Started { workflow, .. } => self.print(&format!("workflow {workflow}")),
+            WorkflowFact::Resumed if is_child => {}
             WorkflowFact::Resumed => self.print("resumed"),
             WorkflowFact::NodeStarted { node, attempt: 1 } => self.print(&format!("{node}  started")),
             WorkflowFact::NodeStarted { node, attempt } => self.print(&format!("{node}  started, attempt {attempt}")),
@@ -60,6 +64,10 @@ impl WorkflowReporter {
             WorkflowFact::NodeSkipped { node, reason } => self.print(&format!("{node}  skipped: {reason}")),
             WorkflowFact::NodeRetry { node, delay_ms, reason } => {
                 self.print(&format!("{node}  is repeated in {delay_ms} ms: {reason}"));
+            }
+            WorkflowFact::ChildStarted { node, item, child, workflow } => {
+                let item = item.map(|item| format!("[{item}]")).unwrap_or_default();
+                self.print(&format!("{node}{item}  workflow {workflow}, run {}", short_id(child)));
             }
             WorkflowFact::QuestionAnswered { node, decision, person, .. } => {
                 self.print(&format!("{node}  {decision}, by {person}"));
@@ -72,12 +80,12 @@ impl WorkflowReporter {
 }
 
 impl WorkflowObserver for WorkflowReporter {
-    fn on_fact(&self, run: &str, fact: &WorkflowFact) {
+    fn on_fact(&self, source: EventSource<'_>, fact: &WorkflowFact) {
         if !self.is_json {
-            return self.print_fact(fact);
+            return self.print_fact(&fact.clone().with_node_prefix(source.path), !source.path.is_empty());
         }
         if let Ok(Value::Object(mut line)) = serde_json::to_value(fact) {
-            line.insert("run".to_owned(), json!(run));
+            line.insert("run".to_owned(), json!(source.run));
             out::print_line(&Value::Object(line).to_string());
         }
     }

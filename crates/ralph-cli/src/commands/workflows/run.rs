@@ -201,7 +201,8 @@ impl<'a> CommandDriver<'a> {
             let Some((decision, text)) = ask(&question.node, &question.text, &question.decisions) else { break };
             let node = question.node.clone();
             let run = finished.run.clone();
-            let request = AnswerRequest { run: Some(&run), node: Some(&node), decision: &decision, text };
+            let asking = question.run.clone();
+            let request = AnswerRequest { run: Some(&asking), node: Some(&node), decision: &decision, text };
             if let Err(error) = answer_question(&self.project, request).await {
                 out::print_command_error(&error.into());
                 continue;
@@ -233,7 +234,10 @@ impl<'a> CommandDriver<'a> {
         for question in &end.questions {
             out::print_message(&sanitize_text(&format!("\n{} asks:\n{}", question.node, question.text)));
             for decision in &question.decisions {
-                out::print_message(&format!("answer    {}", answer_command(&short, &question.node, decision)));
+                out::print_message(&format!(
+                    "answer    {}",
+                    answer_command(short_id(&question.run), &question.node, decision)
+                ));
             }
         }
         if let Some(cost) = cost_micros {

@@ -1,5 +1,5 @@
 //! What `show`, `logs`, `runs` and `status` print about workflow runs.
-use ralph_app::view::{format_minute, short_id};
+use ralph_app::view::{format_cost, format_minute, short_id};
 use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowLog, WorkflowRunView, find_workflow_run};
 use ralph_core::workflow::graph::{NodeRow, NodeState};
 use ralph_engine::project::Project;
@@ -16,7 +16,7 @@ pub fn show(project: &Project, part: Option<&str>, is_json: bool) -> Result<u8, 
     let (view, reruns) = block_on(async {
         let FoundWorkflowRun { store, run } = find_workflow_run(project, part).await?;
         let reruns = store.reruns_of_workflow_run(&run.id).await?;
-        let view = WorkflowRunView::load(&store, run).await?;
+        let view = WorkflowRunView::load(project, &store, run).await?;
         store.close().await;
         Ok((view, reruns))
     })?;
@@ -81,6 +81,8 @@ pub fn row_json(run: &WorkflowRunRow) -> Value {
         "current_step_index": run.step_index,
         "metadata": serde_json::from_str::<Value>(&run.metadata).unwrap_or_default(),
         "rerun_of": run.rerun_of,
+        "parent": run.parent,
+        "parent_node": run.parent_node,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
     })
@@ -94,9 +96,17 @@ pub fn row_cells(run: &WorkflowRunRow) -> [String; 6] {
         run.status.clone(),
         run.step_index.to_string(),
         "workflow".to_owned(),
-        format!("{}: {}", run.workflow, run.message.lines().next().unwrap_or_default()),
+        title_of(run),
     ]
     .map(|cell| sanitize_text(&cell))
+}
+
+/// Returns the name of the workflow with the first line of its message, if it has one.
+pub fn title_of(run: &WorkflowRunRow) -> String {
+    match run.message.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => format!("{}: {line}", run.workflow),
+        None => run.workflow.clone(),
+    }
 }
 
 fn view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
@@ -106,11 +116,13 @@ fn view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
     let questions: Vec<Value> = view
         .open_questions
         .iter()
-        .map(|open| json!({ "node": open.node, "text": open.text, "decisions": open.decisions }))
+        .map(|open| json!({ "run": open.run, "node": open.node, "text": open.text, "decisions": open.decisions }))
         .collect();
     if let Some(fields) = object.as_object_mut() {
         fields.insert("nodes".to_owned(), nodes.into());
         fields.insert("questions".to_owned(), questions.into());
+        fields.insert("children".to_owned(), view.children.iter().map(row_json).collect::<Vec<_>>().into());
+        fields.insert("cost_micros".to_owned(), json!(view.cost_micros));
         fields.insert("reruns".to_owned(), json!(reruns));
         fields.insert("message".to_owned(), json!(view.run.message));
         fields.insert("file_sha256".to_owned(), json!(view.spec.as_ref().map(|spec| &spec.file_sha256)));
@@ -156,6 +168,13 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     if let Some(first) = &run.rerun_of {
         text.push_str(&format!("rerun of  {}\n", short_id(first)));
     }
+    if let Some(parent) = &run.parent {
+        let node = run.parent_node.as_deref().unwrap_or_default();
+        text.push_str(&format!("parent    {}, node {node}\n", short_id(parent)));
+    }
+    if let Some(cost) = view.cost_micros {
+        text.push_str(&format!("spent     {}\n", format_cost(Some(cost))));
+    }
     for rerun in reruns {
         text.push_str(&format!("rerun     {}\n", short_id(rerun)));
     }
@@ -168,6 +187,14 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     });
     let table = TextTable::new(["node", "status", "runs", "output"], rows.collect());
     text.push_str(&format!("\n{}", table.render_for(&std::io::stdout())));
+    if !view.children.is_empty() {
+        let rows = view.children.iter().map(|child| {
+            let node = child.parent_node.clone().unwrap_or_default();
+            [short_id(&child.id).to_owned(), node, child.workflow.clone(), child.status.clone()]
+        });
+        let table = TextTable::new(["child", "node", "workflow", "status"], rows.collect());
+        text.push_str(&format!("\n{}", table.render_for(&std::io::stdout())));
+    }
     for question in &view.open_questions {
         text.push_str(&format!("\n{} asks: {}\n", question.node, question.text));
     }

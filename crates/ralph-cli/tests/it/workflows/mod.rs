@@ -1,7 +1,9 @@
 //! Workflows: files, runs, loops, approvals.
 mod approvals;
+mod children;
 mod dry_run;
 mod loops;
+mod policies;
 mod recovery;
 pub(crate) mod runs;
 mod workflow_files;

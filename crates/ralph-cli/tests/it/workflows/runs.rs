@@ -188,17 +188,3 @@ fn a_run_works_in_a_work_tree_of_its_own_unless_the_caller_chooses_the_checkout(
     run_with(&project, "tree", &[]).args(["--no-worktree"]).output().expect(0);
     assert!(project.root().join("made").exists());
 }
-
-// spec: W3
-#[test]
-fn a_workflow_that_starts_another_one_is_refused_before_anything_runs() {
-    let yaml = "name: parent\ndescription: d\nnodes:\n  - id: first\n    bash: touch began\n  - id: child\n    workflow: other\n    depends_on: [first]\n";
-    let project = project_with("parent", yaml);
-    let refused = run_with(&project, "parent", &[]).output().expect(1);
-    assert!(
-        refused.stderr.contains("node child starts another workflow, which is not supported yet"),
-        "{}",
-        refused.stderr
-    );
-    assert!(!project.root().join("began").exists());
-}

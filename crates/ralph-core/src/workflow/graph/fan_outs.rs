@@ -25,7 +25,17 @@ impl<'a> Transition<'a> {
         };
         self.set_state(node, NodeState::FanningOut { items: items.into() });
         self.state.fan_outs.insert(node, progress);
+        if self.record(node).is_some_and(|record| record.starts > 1) {
+            self.replace_item_rows(node, count);
+        }
         self.continue_fan_out(node);
+    }
+
+    /// Replaces the rows of an earlier list of the same node: a restored run must not take them for those of this list.
+    fn replace_item_rows(&mut self, node: NodeIndex, count: u32) {
+        for item in 0..count {
+            self.set_item(node, item, ItemState::Waiting);
+        }
     }
 
     /// Starts items while there is room, and settles the node when no item is left.

@@ -110,3 +110,23 @@ fn a_repeated_group_begins_at_its_first_iteration_with_new_rows() {
     run.complete("g/x", "DONE");
     assert_eq!(run.outcome("g"), "completed DONE");
 }
+
+// spec: W7, L13
+#[test]
+fn a_repeated_fan_out_does_not_take_the_results_of_its_earlier_list_after_a_crash() {
+    let mut run = TestRun::of(vec![child("each", &[], fan_out(1, FanOutJoin::AllSuccess))]);
+    run.end_activity("each", ActivityResult::ItemsFound(vec![1.into(), 2.into()]));
+    run.complete("each#0", "of the first list");
+    run.fail("each#1", FailureKind::Permanent);
+    let plan = RerunPlan::from_failures(&run.graph, &run.state);
+    for row in plan.reset_rows(&run.graph, &run.stored()) {
+        run.nodes.insert((row.key.clone(), row.generation), row);
+    }
+    run.restart_process();
+    run.end_activity("each", ActivityResult::ItemsFound(vec![3.into(), 4.into()]));
+    run.restart_process();
+    assert_eq!(run.running(), ["each#0"]);
+    run.complete("each#0", "c");
+    run.complete("each#1", "d");
+    assert_eq!(run.outcome("each"), r#"completed ["c","d"]"#);
+}

@@ -94,9 +94,17 @@ pub fn row_cells(run: &WorkflowRunRow) -> [String; 6] {
         run.status.clone(),
         run.step_index.to_string(),
         "workflow".to_owned(),
-        format!("{}: {}", run.workflow, run.message.lines().next().unwrap_or_default()),
+        row_subject(&run.workflow, &run.message),
     ]
     .map(|cell| sanitize_text(&cell))
+}
+
+/// Returns what a run is about: its workflow, and the first line of its message.
+fn row_subject(workflow: &str, message: &str) -> String {
+    match message.lines().next().unwrap_or_default() {
+        "" => workflow.to_owned(),
+        first => format!("{workflow}: {first}"),
+    }
 }
 
 fn view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
@@ -172,4 +180,17 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
         text.push_str(&format!("\n{} asks: {}\n", question.node, question.text));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: U9
+    // finding: N47
+    #[test]
+    fn a_run_is_named_by_its_workflow_and_the_first_line_of_its_message() {
+        assert_eq!(row_subject("slow", "Fix it\nnow"), "slow: Fix it");
+        assert_eq!(row_subject("slow", ""), "slow");
+    }
 }

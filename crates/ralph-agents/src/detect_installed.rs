@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::program_repair::ProgramRepair;
 use crate::{Agent, AgentProgram};
 use ralph_process as process;
 use ralph_process::SpawnError;
@@ -26,6 +27,7 @@ pub enum AgentPresence {
     /// PATH has a file with that name, but it cannot be executed.
     Broken {
         reason: String,
+        repair: Option<ProgramRepair>,
     },
     /// Part of ralph.
     BuiltIn,
@@ -45,7 +47,10 @@ pub fn detect_agent(agent: &dyn Agent, folder: &Path) -> AgentPresence {
                 AgentPresence::Installed { path, version }
             }
             Err(SpawnError::NotFound { .. }) => AgentPresence::Missing,
-            Err(error) => AgentPresence::Broken { reason: error.to_string() },
+            Err(error) => {
+                let repair = ProgramRepair::for_error(&error);
+                AgentPresence::Broken { reason: error.to_string(), repair }
+            }
         },
     }
 }

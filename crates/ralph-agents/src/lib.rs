@@ -20,6 +20,7 @@ mod launch;
 mod opencode;
 mod pi;
 mod profile;
+pub mod program_repair;
 mod qwen;
 mod registry;
 mod self_test;

@@ -45,9 +45,20 @@ pub struct PrivateFolder {
     path: PathBuf,
 }
 
-/// Opens a folder. Creates it and its parents if they are missing.
+/// Opens a folder. Creates it and its parents if they are missing, but not the user's home folder.
 pub fn ensure_folder(path: &Path) -> io::Result<PrivateFolder> {
+    refuse_missing_home(path)?;
     open_path(path, MissingFolder::Create)
+}
+
+/// Refuses a path in a home folder that does not exist: a wrong HOME must not leave folders behind.
+pub fn refuse_missing_home(path: &Path) -> io::Result<()> {
+    match std::env::var_os("HOME").map(PathBuf::from) {
+        Some(home) if home.is_absolute() && path.starts_with(&home) && !home.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::NotFound, format!("the home folder {} does not exist", home.display())))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Opens an existing folder.

@@ -10,6 +10,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_store::{LoopRow, RunRow, TakeoverGuard};
 
+use super::decide::run_lock_error;
 use super::decide_stage::StageDecision;
 use super::{ControlAdvice, LoopTarget, LoopTargetKind};
 use crate::advice::Advice;
@@ -112,10 +113,7 @@ pub(super) async fn record_continuation(
         Ok(limits) => Ok(limits),
         Err(ContinueRunError::Refused(why)) => Err(refused_error(target, row, &why)),
         Err(ContinueRunError::Store(error)) => Err(error.into()),
-        Err(ContinueRunError::Lock(error)) => Err(error.into()),
-        Err(error @ ContinueRunError::Driven) => {
-            Err(AppError::from_error(ErrorKind::StateUnusable, &error).with_advice(ControlAdvice::ShowStatus))
-        }
+        Err(ContinueRunError::Lock(error)) => Err(run_lock_error(error)),
     }
 }
 

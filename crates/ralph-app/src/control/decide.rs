@@ -3,7 +3,7 @@ use ralph_core::decision::{NoDecision, PersonDecision, WaitingClaim};
 use ralph_core::event::PersonVerdict;
 use ralph_core::outcome::Outcome;
 use ralph_core::task::{Role, TaskStatus};
-use ralph_engine::control::{ClaimDecision, DecideClaimError, decide_claim};
+use ralph_engine::control::{ClaimDecision, DecideClaimError, RunLockError, decide_claim};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, RunSpec, STAGE_RUN_KIND, format_timestamp};
 use ralph_store::{RunRow, TakeoverGuard};
@@ -152,12 +152,19 @@ pub(super) async fn record_decision(
         Ok(()) => Ok(()),
         Err(DecideClaimError::NothingWaits(why)) => Err(nothing_waits_error(target, row, &why)),
         Err(DecideClaimError::Store(error)) => Err(error.into()),
-        Err(DecideClaimError::Lock(error)) => Err(error.into()),
-        Err(error @ DecideClaimError::Driven) => {
-            Err(AppError::from_error(ErrorKind::StateUnusable, &error).with_advice(ControlAdvice::ShowStatus))
-        }
+        Err(DecideClaimError::Lock(error)) => Err(run_lock_error(error)),
         Err(error @ (DecideClaimError::Spec(_) | DecideClaimError::Receipt(_))) => {
             Err(AppError::from_error(ErrorKind::Preflight, &error).with_advice(Advice::StartNewRun))
+        }
+    }
+}
+
+/// Explains why the lock of a run was not taken.
+pub(super) fn run_lock_error(error: RunLockError) -> AppError {
+    match error {
+        RunLockError::Unusable(error) => error.into(),
+        RunLockError::Driven => {
+            AppError::from_error(ErrorKind::StateUnusable, &error).with_advice(ControlAdvice::ShowStatus)
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Runs that no process drives.
-use ralph_engine::control::{CancelOrphanedError, cancel_orphaned_run};
+use ralph_engine::control::{CancelOrphanedError, RunLockError, cancel_orphaned_run};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_store::{LoopRow, Store};
@@ -18,12 +18,12 @@ pub async fn end_orphaned_run(
 ) -> AppResult<bool> {
     let cancellation = match cancel_orphaned_run(project, store, row, Clock::wall_now()).await {
         Ok(cancellation) => cancellation,
-        Err(CancelOrphanedError::Driven) => {
+        Err(CancelOrphanedError::Lock(RunLockError::Driven)) => {
             return Err(
                 unresponsive_error(row, None).with_advice("another process has just resumed it: cancel it again")
             );
         }
-        Err(CancelOrphanedError::Lock(error)) => return Err(error.into()),
+        Err(CancelOrphanedError::Lock(RunLockError::Unusable(error))) => return Err(error.into()),
         Err(CancelOrphanedError::Store(error)) => return Err(error.into()),
     };
     let sweep = cancellation.sweep;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_engine::git::{GitError, run_git};
+use ralph_util::{private_files, user_folders};
 
 /// The task of the demo.
 pub const DEMO_TASK: &str = "\
@@ -75,6 +76,7 @@ impl DemoRepository {
     /// Creates a new repository with these files in its first commit. Nothing is left if that fails.
     pub(super) fn create_with_files(files: &[(&str, &str)], message: &str) -> Result<Self, DemoRepositoryError> {
         remove_old_demo_folders(&std::env::temp_dir());
+        ensure_user_state_folder()?;
         let root = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", uuid::Uuid::new_v4().simple()));
         let failed = |source| DemoRepositoryError::Folder { path: root.clone(), source };
         std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(failed)?;
@@ -107,6 +109,15 @@ impl DemoRepository {
         }
         let commit = line(&["log", "-1", "--format=%h %s"])?;
         Ok(Some((commit, line(&["diff", "--shortstat", "HEAD~1", "HEAD"])?)))
+    }
+}
+
+/// Creates the folder for the state of the user. If that is impossible, no demo can run, and none leaves a folder.
+fn ensure_user_state_folder() -> Result<(), DemoRepositoryError> {
+    let Ok(path) = user_folders::find_state_folder(|name| std::env::var_os(name)) else { return Ok(()) };
+    match private_files::ensure_folder(&path) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(DemoRepositoryError::Folder { path, source }),
     }
 }
 

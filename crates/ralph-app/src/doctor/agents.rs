@@ -11,6 +11,7 @@ use crate::agents::NEVER_RUN_NOTE;
 use ralph_agents as agent;
 use ralph_agents::detect_installed::{self, AgentPresence};
 use ralph_agents::install::RalphExecutable;
+use ralph_agents::program_repair::ProgramRepair;
 use ralph_agents::{
     AdvisorySeverity, Agent, AgentAdvisory, AgentVersion, DiagnosticContext, LaunchEnvironment, LaunchRequest,
 };
@@ -59,9 +60,8 @@ pub async fn examine_agent(keeper: &Keeper, agent: &dyn Agent, examination: &Age
     let mut health = AgentHealth { name: agent.name(), path: None, version: None, findings: Vec::new() };
     match detect_installed::detect_agent(agent, &examination.root) {
         AgentPresence::Missing => health.findings.push(missing_finding(agent, examination.agent_use)),
-        AgentPresence::Broken { reason } => {
-            let finding = DoctorFinding::new("program", examination.agent_use.problem_status(), reason);
-            health.findings.push(finding.with_advice(Advice::InstallAgent(agent.profile().install)));
+        AgentPresence::Broken { reason, repair } => {
+            health.findings.push(broken_finding(agent, examination.agent_use, &reason, repair));
         }
         AgentPresence::BuiltIn | AgentPresence::UserProvided => {}
         AgentPresence::Installed { path, .. } => {
@@ -73,6 +73,21 @@ pub async fn examine_agent(keeper: &Keeper, agent: &dyn Agent, examination: &Age
     health.findings.extend(hooks::check_hooks(agent.name(), examination));
     health.findings.extend(recordings_finding(agent));
     health
+}
+
+fn broken_finding(
+    agent: &dyn Agent,
+    agent_use: AgentUse,
+    reason: &str,
+    repair: Option<ProgramRepair>,
+) -> DoctorFinding {
+    let file_says = repair.as_ref().and_then(|repair| repair.file_says.as_ref());
+    let quoted = file_says.map(|message| format!("; the file says: {message}")).unwrap_or_default();
+    let finding = DoctorFinding::new("program", agent_use.problem_status(), format!("{reason}{quoted}"));
+    match repair {
+        Some(repair) => finding.with_advice(repair.advice),
+        None => finding.with_advice(Advice::InstallAgent(agent.profile().install)),
+    }
 }
 
 fn missing_finding(agent: &dyn Agent, agent_use: AgentUse) -> DoctorFinding {

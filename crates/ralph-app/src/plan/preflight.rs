@@ -1,11 +1,11 @@
 //! Checks before the first iteration whether the agents of a run can start at all.
 use std::path::Path;
 
+use ralph_agents::program_repair::ProgramRepair;
 use ralph_core::budget::{Budget, UnknownCostPolicy};
 use ralph_engine::run_driver::{AgentChoice, AgentJob, RunPlan};
 use ralph_process as process;
 use ralph_process::SpawnError;
-use ralph_util::sanitize::sanitize_text;
 
 use crate::advice::Advice;
 use crate::agents::find_installed_agents;
@@ -69,38 +69,21 @@ fn agent_program_error(agent: &AgentChoice, error: &SpawnError, advice: &Advice)
             AppError::preflight(format!("the agent program {} is a folder", program.display()))
                 .with_advice(advice.clone())
         }
-        SpawnError::NotExecutable { program, .. } => {
-            failure.with_advice(format!("make it executable: chmod +x {}", program.display()))
+        SpawnError::NotExecutable { .. } | SpawnError::MissingInterpreter { .. } | SpawnError::WrongFormat { .. } => {
+            match ProgramRepair::for_error(error) {
+                None => failure,
+                Some(ProgramRepair { file_says, advice }) => {
+                    let quoted = file_says.map(|message| format!("the file says: {message}"));
+                    quoted.into_iter().fold(failure, AppError::with_cause).with_advice(advice)
+                }
+            }
         }
-        SpawnError::MissingInterpreter { .. } => {
-            failure.with_advice("install the interpreter, or correct the first line of the script")
-        }
-        SpawnError::WrongFormat { program } => match read_stub_message(program) {
-            Some(message) => failure.with_cause(format!("the file says: {message}")).with_advice(
-                "npm installed only a placeholder, because it did not run the install scripts: install the agent again \
-                 and allow them",
-            ),
-            None => failure
-                .with_advice("a script needs a first line such as #!/bin/sh; a binary must be built for this machine"),
-        },
         SpawnError::NoSuchDirectory { .. }
         | SpawnError::ArgumentsTooLong { .. }
         | SpawnError::KeeperDied { .. }
         | SpawnError::SupervisorDied { .. }
         | SpawnError::Other { .. } => failure,
     }
-}
-
-/// Larger files are not placeholders.
-const MAX_STUB_BYTES: u64 = 8_192;
-
-/// Returns what the placeholder of a program says: npm leaves such a script, without a `#!` line, if it does not run the
-/// install scripts of a package.
-fn read_stub_message(program: &Path) -> Option<String> {
-    let is_small = std::fs::metadata(program).is_ok_and(|file| file.len() <= MAX_STUB_BYTES);
-    let text = is_small.then(|| std::fs::read_to_string(program).ok()).flatten()?;
-    let message = text.lines().find_map(|line| line.trim().strip_prefix("echo \"")?.split_once('"'))?.0;
-    (!message.is_empty()).then(|| sanitize_text(message))
 }
 
 fn program_not_found_error(agent: &AgentChoice, program: &Path, advice: &Advice) -> AppError {

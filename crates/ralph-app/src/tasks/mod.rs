@@ -12,6 +12,7 @@ mod followup;
 mod list;
 mod running_task;
 mod task_view;
+mod waiting_tasks;
 
 pub use advice::TaskAdvice;
 pub use approve::{TaskSelection, approve_tasks, find_pending_tasks};
@@ -29,3 +30,4 @@ pub use followup::{FollowupRequest, create_followup};
 pub use list::{ListedTask, TaskList, TaskListFilter, list_tasks};
 pub use running_task::ensure_not_running;
 pub use task_view::load_task_view;
+pub use waiting_tasks::{WaitingTasks, find_only_retryable_task, find_only_unmerged_task, find_waiting_tasks};

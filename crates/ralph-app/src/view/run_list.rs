@@ -1,5 +1,6 @@
 //! Renders lists of runs.
 use ralph_core::decision::PersonDecision;
+use ralph_core::outcome::{Outcome, exit_code};
 use ralph_core::receipt::{Proof, ProofLevel};
 use serde_json::{Value, json};
 
@@ -83,6 +84,10 @@ fn run_subject(run: &RunRow) -> String {
 
 /// Returns the status, with the proof level of a completed run and the person who accepted it.
 fn status_text(run: &RunRow) -> String {
+    // A judging role that sends the work back has done its job: nothing waits for a person.
+    if run.status == Outcome::Blocked.as_str() && run.exit_code == Some(exit_code::NOT_COMPLETE.into()) {
+        return "sent back".to_owned();
+    }
     match (&run.proof, accepted_by(run)) {
         (Some(proof), Some(by)) => format!("{} ({proof}, accepted by {})", run.status, by.user),
         (Some(proof), None) => format!("{} ({proof})", run.status),

@@ -40,6 +40,8 @@ pub enum ReportDetail {
 const MARGIN: usize = 10;
 /// The indentation of the agent's output.
 const INDENT: usize = 2;
+/// After this time without a further chunk, a line that has begun is shown. Models often pause for a second or two.
+pub(super) const OPEN_LINE_DELAY: Duration = Duration::from_secs(3);
 /// How many sealed files are listed by name.
 const MAX_SEALED_FILES_NAMED: usize = 6;
 /// The length of the line above an iteration.
@@ -148,11 +150,12 @@ impl<W: Write> PlainReport<W> {
     /// Prints text of the agent in full.
     fn print_agent_text(&mut self, line: &str) {
         let indent = format!("{:INDENT$}", "");
-        let rows = self.line_width.wrap_rows(line, INDENT).join(&format!("\n{indent}"));
+        // Redact before wrapping: a secret that is split over two rows would not be found.
+        let rows = self.line_width.wrap_rows(&redact::redact_text(line), INDENT).join(&format!("\n{indent}"));
         self.print_line(&format!("{indent}{rows}"));
     }
 
-    /// Adds streamed text, and prints the lines that are complete.
+    /// Adds streamed text, and prints the lines that are complete, without secrets.
     fn add_agent_text(&mut self, message: u64, text: &str) {
         for complete in self.message_joiner.add_chunk(message, text) {
             self.print_rendered_text(&complete);
@@ -160,7 +163,7 @@ impl<W: Write> PlainReport<W> {
     }
 
     /// Prints the open line: its message has ended, or something else follows.
-    fn flush_open_line(&mut self) {
+    pub fn flush_open_line(&mut self) {
         if let Some(open) = self.message_joiner.take_open_line() {
             self.print_rendered_text(&open);
         }
@@ -389,21 +392,26 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
     }
 
     fn on_agent_event(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Text { message, text } = event {
+            if self.detail == ReportDetail::Everything {
+                self.add_agent_text(*message, text);
+            }
+            return self.show_progress();
+        }
         // Redact before truncating: a truncated secret would not be found.
         let event = &redact_event(event);
         if let AgentEvent::ToolCall { name, .. } = event {
             self.current_activity = sanitize_text(name);
         }
-        match (self.detail, event) {
-            (ReportDetail::Everything, AgentEvent::Text { message, text }) => self.add_agent_text(*message, text),
-            (ReportDetail::Everything, _) => {
+        match self.detail {
+            ReportDetail::Everything => {
                 let lines = render_event(event);
                 if !lines.is_empty() {
                     self.flush_open_line();
                 }
                 lines.iter().for_each(|line| self.print_excerpt(line));
             }
-            (ReportDetail::DisplayFilter | ReportDetail::Milestones, _) => {}
+            ReportDetail::DisplayFilter | ReportDetail::Milestones => {}
         }
         self.show_progress();
     }
@@ -431,7 +439,9 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
     }
 
     fn on_quiet(&mut self) {
-        self.flush_open_line();
+        if let Some(open) = self.message_joiner.take_quiet_line(OPEN_LINE_DELAY) {
+            self.print_rendered_text(&open);
+        }
     }
 
     fn on_warning(&mut self, text: &str) {
@@ -446,8 +456,11 @@ mod tests {
     fn report_of(events: &[AgentEvent]) -> String {
         let mut out = Vec::new();
         let mut report = PlainReport::line_based(&mut out, ColorMode::Plain, ReportDetail::Everything, 3);
-        events.iter().for_each(|event| report.on_agent_event(event));
-        report.on_quiet();
+        for event in events {
+            report.on_agent_event(event);
+            report.on_quiet();
+        }
+        report.flush_open_line();
         drop(report);
         String::from_utf8(out).unwrap()
     }
@@ -463,6 +476,15 @@ mod tests {
         let chunks =
             [chunk(1, "I re"), chunk(1, "ad the\nfi"), chunk(1, "le.\n"), chunk(1, "\nOn"), call, chunk(2, "Done")];
         assert_eq!(report_of(&chunks), "  I read the\n  file.\n  \n  On\n  ● shell  ls\n  Done\n");
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_secret_that_is_streamed_in_parts_is_redacted() {
+        redact::register_variables([("PARTS_TOKEN", "first-half\nsecond-half")]);
+        let split = [chunk(1, "it is first-h"), chunk(1, "alf\nsecond-"), chunk(1, "half.\n")];
+        assert_eq!(report_of(&split), "  it is [redacted:PARTS_TOKEN].\n");
     }
 
     // finding: N66

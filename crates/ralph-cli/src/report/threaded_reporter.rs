@@ -8,13 +8,12 @@ use std::time::Duration;
 use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 
+use super::plain_report::OPEN_LINE_DELAY;
 use ralph_agents::AgentEvent;
 use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
 /// How many messages about the agent may be queued; further ones are dropped.
 const MAX_QUEUED_AGENT_EVENTS: usize = 1_000;
-/// After this time without a message, text that has begun is shown.
-const QUIET_DELAY: Duration = Duration::from_millis(300);
 /// How long the end of the run waits for the report to be written.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -75,7 +74,7 @@ impl ThreadedReporter {
 
 /// Waits for the next message. Returns `None` at the end of the run.
 fn next_message(queued: &Receiver<ReportMessage>, report: &mut impl RunObserver) -> Option<ReportMessage> {
-    match queued.recv_timeout(QUIET_DELAY) {
+    match queued.recv_timeout(OPEN_LINE_DELAY) {
         Ok(message) => Some(message),
         Err(RecvTimeoutError::Disconnected) => None,
         Err(RecvTimeoutError::Timeout) => {

@@ -99,6 +99,12 @@ impl StreamRedactor {
         shapes.finish(&secrets.anchors, out);
     }
 
+    /// Returns whether the stream so far ends with what may be the beginning of a known secret.
+    #[must_use]
+    pub fn may_be_inside_secret(&self) -> bool {
+        self.values.pending_bytes() > 0
+    }
+
     /// Returns how many bytes are held until more input decides about them.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {

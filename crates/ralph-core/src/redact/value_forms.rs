@@ -53,7 +53,8 @@ fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
     if let Ok(text) = core::str::from_utf8(part) {
         // A backslash at the end may be the start of the next escape.
         let text = text.trim_end_matches('\\');
-        let quoted = SHELL_STYLES.iter().chain(XML_STYLES).map(|style| replace_letters(text, style));
+        let styles = SHELL_STYLES.iter().chain(DOUBLED_QUOTE_STYLES).chain(XML_STYLES);
+        let quoted = styles.map(|style| replace_letters(text, style));
         let quoted = quoted.filter(|form| form != text);
         // Logs are JSON lines, so these forms also occur inside a JSON string.
         forms.extend(quoted.flat_map(|form| [escape_json(&form, &JSON_STYLES[0]).into_bytes(), form.into_bytes()]));
@@ -65,7 +66,8 @@ fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
 /// A function that returns the escape of a letter, if it has one.
 type LetterEscapes = fn(char) -> Option<&'static str>;
 
-/// How shells quote a value: inside single quotes, in two ways; inside double quotes; without quotes (`%q`).
+/// How shells quote a value: inside single quotes, in two ways; inside double quotes; without quotes (`%q`); and as
+/// `$'…'`, which bash uses for line breaks and Python for a text with both kinds of quotes.
 const SHELL_STYLES: &[LetterEscapes] = &[
     |letter| (letter == '\'').then_some("'\\''"),
     |letter| (letter == '\'').then_some("'\"'\"'"),
@@ -77,7 +79,19 @@ const SHELL_STYLES: &[LetterEscapes] = &[
         _ => None,
     },
     |letter| BACKSLASHED_LETTERS.iter().find(|escape| escape.ends_with(letter)).copied(),
+    |letter| match letter {
+        '\'' => Some("\\'"),
+        '\\' => Some("\\\\"),
+        '\n' => Some("\\n"),
+        '\r' => Some("\\r"),
+        '\t' => Some("\\t"),
+        _ => None,
+    },
 ];
+
+/// How YAML and SQL quote a value in single quotes, and CSV in double quotes.
+const DOUBLED_QUOTE_STYLES: &[LetterEscapes] =
+    &[|letter| (letter == '\'').then_some("''"), |letter| (letter == '"').then_some("\"\"")];
 
 /// The letters that `printf %q` escapes with a backslash.
 const BACKSLASHED_LETTERS: &[&str] = &[
@@ -97,6 +111,9 @@ const XML_STYLES: &[LetterEscapes] = &[
         '\'' => Some("&#39;"),
         _ => xml_escape(letter),
     },
+    // In an attribute, a line break is escaped too.
+    |letter| if letter == '\n' { Some("&#10;") } else { xml_escape(letter).filter(|_| letter != '\'') },
+    |letter| if letter == '\n' { Some("&#xA;") } else { xml_escape(letter) },
 ];
 
 fn xml_escape(letter: char) -> Option<&'static str> {
@@ -280,9 +297,27 @@ mod tests {
             ("it's a key", r"it\'s\ a\ key"),
             ("pa$$wo`rd\"1", r#"pa\$\$wo\`rd\"1"#),
             ("it's a key", r"it'\\''s a key"),
+            ("it's \"a\" \\key", r#"it\'s "a" \\key"#),
+            ("it's\na key", r"it\'s\na key"),
         ] {
             assert!(has_form(value, form), "{form}");
         }
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_value_in_doubled_quotes_has_these_forms() {
+        assert!(has_form("it's a key", "it''s a key"), "YAML and SQL");
+        assert!(has_form("a \"key\" 1", "a \"\"key\"\" 1"), "CSV");
+    }
+
+    // spec: X3
+    // finding: N45
+    #[test]
+    fn a_line_break_in_an_xml_attribute_is_escaped() {
+        assert!(has_form("first line\nsecond'line", "first line&#10;second'line"));
+        assert!(has_form("first line\nsecond'line", "first line&#xA;second&apos;line"));
     }
 
     // spec: X3

@@ -2,29 +2,26 @@
 //! has compared the claimed files.
 use ralph_core::decision::{NoDecision, PersonDecision};
 use ralph_core::effect::{Effect, ReceiptSnapshot};
-use ralph_core::event::{Event, EventKind, LifecycleEvent, PersonVerdict, PlanAvailability, UnixMillis};
+use ralph_core::event::{LifecycleEvent, PersonVerdict, UnixMillis};
 use ralph_core::fact::Fact;
 use ralph_core::receipt::{CompletedRun, ReceiptBuilder, ReceiptInput, WorkTreeSnapshot};
-use ralph_core::step::step;
 
-use crate::lock::{self, LockError, LockSharing, RunOwner};
+use super::undriven_step::{RunLockError, UndrivenStep, lock_undriven_run};
+use crate::lock::RunOwner;
 use crate::project::Project;
 use crate::run_driver::{RunSpec, RunSpecError, format_timestamp};
-use ralph_store::{RunRow, StepRecord, Store, StoreError, StoredRun, TakeoverGuard, receipt_file};
+use ralph_store::{RunRow, Store, StoreError, TakeoverGuard, receipt_file};
 
 /// How many facts are read per query.
 const FACTS_PER_PAGE: u32 = 1_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DecideClaimError {
-    /// Another process drives the run, or decides on it.
-    #[error("another process has the run")]
-    Driven,
     /// The run has no claim to decide on.
     #[error("no claim of the run waits for a decision")]
     NothingWaits(NoDecision),
     #[error(transparent)]
-    Lock(LockError),
+    Lock(#[from] RunLockError),
     #[error(transparent)]
     Spec(#[from] RunSpecError),
     #[error("cannot build the receipt")]
@@ -51,49 +48,22 @@ pub async fn decide_claim(
     let ClaimDecision { verdict, decision, guard, at } = decided;
     let run = row.id.as_str();
     let owner = RunOwner::for_this_process(run, at);
-    let lock_result = lock::take_lock(&project.run_lock(run), LockSharing::Exclusive, &owner).await;
-    let _lock = lock_result.map_err(|error| match error {
-        LockError::Taken { .. } => DecideClaimError::Driven,
-        LockError::CannotOpen { .. } | LockError::Unsupported { .. } => DecideClaimError::Lock(error),
-    })?;
+    let _lock = lock_undriven_run(project, run, &owner).await?;
     let stored = store.take_over_run(run, &owner.to_json(), &row.settings, guard).await?;
     stored.state.ensure_decidable(verdict).map_err(DecideClaimError::NothingWaits)?;
-    let StoredRun { state, fact_count: before, fence } = stored;
-    let (state, effects) = step(state, decided_event(verdict, decision, at));
-    let receipt = build_receipt(store, row, &effects, at).await?;
+    let step = UndrivenStep::decide(run, stored, LifecycleEvent::Decided { verdict, decision }, at);
+    let receipt = build_receipt(store, row, &step.effects, at).await?;
     let recorded = |effect| match effect {
         &Effect::RecordReceipt { .. } => receipt.as_ref(),
         other => other.recorded_fact(),
     };
-    let facts: Vec<&Fact> = effects.iter().filter_map(recorded).collect();
-    let entry = StepRecord {
-        run,
-        fence,
-        first_seq: before + 1,
-        at,
-        facts: &facts,
-        answered_commands: &[],
-        for_next_stage: None,
-        state: &state,
-    };
-    store.record_step(&entry).await?;
+    let facts: Vec<&Fact> = step.effects.iter().filter_map(recorded).collect();
+    step.record(store, &facts).await?;
     if let Some(Fact::Receipt { receipt, .. }) = &receipt {
         // The copy is for readers; the store has the receipt.
         drop(receipt_file::write_receipt_copy(&project.run_folder(run), receipt));
     }
     Ok(())
-}
-
-fn decided_event(verdict: PersonVerdict, decision: PersonDecision, at: UnixMillis) -> Event {
-    Event {
-        at,
-        wall_clock: at,
-        random: 0,
-        plan_availability: PlanAvailability::Available,
-        used_by_others: Vec::new(),
-        standing_guidance: Vec::new(),
-        kind: EventKind::Lifecycle(LifecycleEvent::Decided { verdict, decision }),
-    }
 }
 
 /// Returns the receipt, if these effects request one.

@@ -6,6 +6,7 @@ mod continue_run;
 mod decide_claim;
 mod driver_status;
 mod send_command;
+mod undriven_step;
 
 pub use cancel_orphaned::{CancelOrphanedError, OrphanCancellation, cancel_orphaned_run};
 pub use close_run::close_stepped_run;
@@ -13,3 +14,4 @@ pub use continue_run::{ContinueRunError, RunContinuation, continue_ended_run};
 pub use decide_claim::{ClaimDecision, DecideClaimError, decide_claim};
 pub use driver_status::{DriverStatus, find_driver};
 pub use send_command::{CommandDelivery, send_command};
+pub use undriven_step::RunLockError;

@@ -66,7 +66,6 @@ impl StateLocation {
     /// Creates the folder, and registers it unless that is done.
     pub(super) fn create(&self) -> Result<PrivateFolder, StateFolderError> {
         let unusable = |source| StateFolderError { path: self.folder.clone(), source };
-        refuse_missing_user_home(&self.folder).map_err(unusable)?;
         let folder = private_files::ensure_folder(&self.folder).map_err(unusable)?;
         if let Some(registration) = self.registration.as_ref().filter(|registration| !registration.is_complete) {
             registration.write(&self.folder)?;
@@ -81,16 +80,6 @@ impl StateLocation {
 pub struct StateFolderError {
     pub path: PathBuf,
     pub source: io::Error,
-}
-
-/// Refuses to create the user's home folder: a wrong HOME must not leave folders behind.
-fn refuse_missing_user_home(folder: &Path) -> io::Result<()> {
-    match std::env::var_os("HOME").map(PathBuf::from) {
-        Some(home) if home.is_absolute() && folder.starts_with(&home) && !home.is_dir() => {
-            Err(io::Error::new(io::ErrorKind::NotFound, format!("the home folder {} does not exist", home.display())))
-        }
-        Some(_) | None => Ok(()),
-    }
 }
 
 impl Registration {

@@ -30,6 +30,14 @@ pub fn describe_unmerged_work(layout: &WorktreeLayout, name: &str) -> Result<Vec
     Ok(unmerged)
 }
 
+/// Returns the names of the tasks with a branch `ralph/NAME` that the user's branch does not contain.
+pub fn list_unmerged_branches(layout: &WorktreeLayout) -> Result<BTreeSet<String>, WorktreeError> {
+    let Some(head) = git::head_commit(&layout.root)? else { return Ok(BTreeSet::new()) };
+    let prefix = ref_names::branch_ref("");
+    let unmerged = git::list_unmerged_refs(&layout.root, &prefix, &head)?;
+    Ok(unmerged.into_iter().filter_map(|found| found.name.strip_prefix(&prefix).map(str::to_owned)).collect())
+}
+
 /// Returns whether the branch of a task can be removed: the task belongs to this project, the user's branch contains its
 /// accepted work and the branch, and no work tree uses it.
 pub fn is_branch_removable(layout: &WorktreeLayout, name: &str) -> Result<bool, WorktreeError> {

@@ -28,7 +28,10 @@ pub use agent_work::{AgentWorkCommit, commit_agent_work};
 pub use create::{OpenedWorktree, WorktreeOrigin, find_worktree, open_or_create};
 pub use error::WorktreeError;
 pub use exact_snapshot::{ExactSnapshot, LeftOutPath, SnapshotNotes};
-pub use forget::{ForgottenTask, describe_unmerged_work, forget_task, is_branch_removable, remove_merged_branch};
+pub use forget::{
+    ForgottenTask, describe_unmerged_work, forget_task, is_branch_removable, list_unmerged_branches,
+    remove_merged_branch,
+};
 pub use land::{
     LandingTarget, PreparedLanding, UnlandedWork, finish_landing, list_unlanded_work, prepare_landing,
     prepare_landing_onto, recover_landing,

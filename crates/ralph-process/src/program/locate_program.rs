@@ -16,7 +16,7 @@ pub fn locate_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     }
     if !file.is_file() || !is_executable(&file) {
         let source = io::Error::from_raw_os_error(libc::EACCES);
-        return Err(SpawnError::NotExecutable { program: program(), source });
+        return Err(SpawnError::NotExecutable { program: file, source });
     }
     match shebang_interpreter(&file) {
         Some(interpreter) if !job.cwd.join(&interpreter).exists() => {

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::install::error::InstallError;
+use ralph_util::private_files;
 
 /// Larger files are not accepted as settings.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
@@ -24,7 +25,7 @@ pub(crate) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
     let unreadable = |source| InstallError::Unreadable { path: path.to_path_buf(), source };
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(FileSnapshot { real_path: ralph_util::private_files::resolve_links(path), text: None });
+            return Ok(FileSnapshot { real_path: private_files::resolve_links(path), text: None });
         }
         Err(error) => return Err(unreadable(error)),
         Ok(_) => {}
@@ -62,6 +63,7 @@ pub(crate) fn ensure_writable(path: &Path) -> Result<(), InstallError> {
 /// Replaces a file atomically: a reader sees either the old or the new text.
 pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
+    private_files::refuse_missing_home(folder)?;
     fs::create_dir_all(folder)?;
     remove_draft(path);
     let draft = draft_path(path);

@@ -26,13 +26,20 @@ pub(in crate::config) enum LooseningValues {
     Additions,
     /// A list without an entry of the user's list, or `false` in place of it.
     Removals,
+    /// Patterns in .gitignore syntax that match less: one is removed, or an exception (`!…`) is added.
+    NarrowerPatterns,
+    /// Patterns that match more: one is added, or an exception is removed.
+    WiderPatterns,
     /// A choice that comes later in this order.
     LaterChoice(&'static [&'static str]),
     /// These values, if the user's file sets the key: the built-in value is only a default.
     IfSetByUser(&'static LooseningValues),
 }
 
-use LooseningValues::{Additions, False, IfSetByUser, Larger, LargerOrZero, LaterChoice, Never, Removals, True};
+use LooseningValues::{
+    Additions, False, IfSetByUser, Larger, LargerOrZero, LaterChoice, NarrowerPatterns, Never, Removals, True,
+    WiderPatterns,
+};
 
 /// Every key, in the order of [`CONFIG_KEYS`].
 #[rustfmt::skip]
@@ -99,8 +106,8 @@ pub(in crate::config) const LOOSENING_VALUES: &[(&str, LooseningValues)] = &[
     ("verification.role_checks", False),
     ("verification.require_criteria", False),
     ("verification.require_proof", False),
-    ("verification.guard", Removals),
-    ("verification.allow_changes", Additions),
+    ("verification.guard", NarrowerPatterns),
+    ("verification.allow_changes", WiderPatterns),
     ("pipeline.stages", IfSetByUser(&Removals)),
     ("pipeline.slots", Larger),
     ("pipeline.max_rounds", Larger),
@@ -155,9 +162,8 @@ pub(in crate::config) fn find_loosened_rules(below: &Settings, with_project: &Se
             let is_looser = match values {
                 Larger => is_larger(u128::MAX),
                 LargerOrZero => is_larger(0),
-                Never | False | True | Additions | Removals | LaterChoice(_) | IfSetByUser(_) => {
-                    is_looser(values, &old, &new)
-                }
+                Never | False | True | Additions | Removals | NarrowerPatterns | WiderPatterns | LaterChoice(_)
+                | IfSetByUser(_) => is_looser(values, &old, &new),
             };
             (is_looser && new.origin.is_from_project()).then(|| LoosenedRule {
                 key: key.path.to_owned(),
@@ -182,12 +188,24 @@ fn is_looser(values: LooseningValues, old: &Setting<Value>, new: &Setting<Value>
         True => old.value == false && new.value == true,
         Additions => lacks(&old.value, &new.value),
         Removals => lacks(&new.value, &old.value),
+        NarrowerPatterns => !matches_at_least(&list_entries(&new.value), &list_entries(&old.value)),
+        WiderPatterns => !matches_at_least(&list_entries(&old.value), &list_entries(&new.value)),
         LaterChoice(order) => {
             let rank = |value: &Value| order.iter().position(|choice| value == choice);
             rank(&new.value) > rank(&old.value)
         }
         IfSetByUser(values) => is_from_user(&old.origin) && is_looser(*values, old, new),
     }
+}
+
+/// Returns whether the patterns surely match every file that the others match: they have all of the others' patterns, no
+/// exception (`!…`) that the others lack, and the same order, because the last pattern that fits a file decides.
+fn matches_at_least(patterns: &[Value], others: &[Value]) -> bool {
+    let is_exception = |pattern: &&Value| pattern.as_str().is_some_and(|text| text.starts_with('!'));
+    let has_all = others.iter().filter(|pattern| !is_exception(pattern)).all(|pattern| patterns.contains(pattern));
+    let adds_exception = patterns.iter().filter(is_exception).any(|pattern| !others.contains(pattern));
+    let common = patterns.iter().filter(|pattern| others.contains(pattern));
+    has_all && !adds_exception && common.eq(others.iter().filter(|pattern| patterns.contains(pattern)))
 }
 
 /// Returns the entries of a list. A switch that may be written as a list is one entry if it is on.

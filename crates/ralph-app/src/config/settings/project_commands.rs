@@ -46,7 +46,8 @@ impl SettingsPart {
 impl Settings {
     /// Returns every command of the project layer that this use would start: adapter, program, arguments and variables
     /// of the agents, and the checks with their plugins and judge. Also returns the agents' permission, which is as
-    /// powerful as a command, and the rules that the project loosens. Filters run inside ralph and are not included.
+    /// powerful as a command, what decides which words count as the agent's, and the rules that the project loosens. A
+    /// display filter only decides what is shown and is not included.
     #[must_use]
     pub fn project_commands(&self, used: &SettingsUse<'_>) -> Vec<ProjectCommand> {
         let checks = || {
@@ -199,5 +200,9 @@ fn agent_commands(name: &str, written: &AgentSettings) -> Vec<ProjectCommand> {
     let args = args.map(|args| command("args", serde_json::json!(args).to_string(), &written.args.origin));
     let env = written.env.iter();
     let env = env.map(|(name, value)| command(&format!("env.{name}"), value.value.clone(), &value.origin));
-    kind.chain(cli).chain(args).chain(env).collect()
+    let format = written.output_format.value.iter();
+    let format = format.map(|format| command("output_format", format.name().to_owned(), &written.output_format.origin));
+    let filter = written.response_filter.value.iter();
+    let filter = filter.map(|filter| command("response_filter", filter.clone(), &written.response_filter.origin));
+    kind.chain(cli).chain(args).chain(env).chain(format).chain(filter).collect()
 }

@@ -86,7 +86,7 @@ fn project_commands_are_distinguished_from_the_users() {
     let settings = settings_from_yaml(text).unwrap();
     assert_eq!(
         keys(&settings, &["mine"], SettingsPart::Used),
-        "mine.type mine.cli mine.args mine.env.PATH permission checks"
+        "mine.type mine.cli mine.args mine.env.PATH mine.response_filter permission checks"
     );
     assert_eq!(keys(&settings, &["claude"], SettingsPart::Unused), "permission");
     assert_eq!(keys(&settings, &["claude", "other"], SettingsPart::Unused), "other.type other.cli permission");

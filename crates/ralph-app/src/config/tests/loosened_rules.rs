@@ -151,3 +151,39 @@ fn a_looser_value_needs_no_approval_where_a_higher_layer_replaces_it() {
     settings.verification.baseline.set_from_flag(Some(true), "--baseline");
     assert_eq!(effective(&settings), Vec::<String>::new());
 }
+
+// finding: N44
+#[test]
+fn an_exception_to_a_guard_pattern_loosens_the_rule_and_a_further_pattern_does_not() {
+    let guard = |user: &str, project: &str| {
+        let lists = |list: &str| format!("verification: {{guard: [{list}]}}");
+        !loosened_rules(&lists(user), &lists(project)).is_empty()
+    };
+    for (user, project) in [
+        ("tests/", "tests/, '!tests/a'"),
+        ("tests/", "'!tests/a', tests/"),
+        ("tests/, ci/", "tests/"),
+        ("'!tests/a', tests/", "tests/, '!tests/a'"),
+        ("tests/, '!tests/a'", "tests/, '!tests/b'"),
+    ] {
+        assert!(guard(user, project), "{user} -> {project}");
+    }
+    for (user, project) in
+        [("tests/", "ci/, tests/"), ("tests/, '!tests/a'", "tests/"), ("", "ci/"), ("'!a', b", "'!a', c, b")]
+    {
+        assert!(!guard(user, project), "{user} -> {project}");
+    }
+}
+
+// finding: N44
+#[test]
+fn an_exception_that_a_project_removes_from_the_allowed_changes_loosens_the_rule() {
+    let allows_more = |user: &str, project: &str| {
+        let lists = |list: &str| format!("verification: {{allow_changes: [{list}]}}");
+        !loosened_rules(&lists(user), &lists(project)).is_empty()
+    };
+    assert!(allows_more("'tests/**', '!tests/a'", "'tests/**'"));
+    assert!(allows_more("'tests/**', '!tests/a'", "'!tests/a', 'tests/**'"));
+    assert!(!allows_more("'tests/**'", "'tests/**', '!tests/a'"));
+    assert!(!allows_more("'tests/**', docs/", "docs/"));
+}

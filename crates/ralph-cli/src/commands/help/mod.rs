@@ -11,7 +11,8 @@ pub use command_groups::grouped_help_template;
 #[cfg(test)]
 pub use command_groups::{COMMAND_GROUPS, PLUMBING};
 use page_format::format_page;
-use topics::{TOPICS, find_topic};
+pub use topics::TOPICS;
+use topics::find_topic;
 
 use crate::commands::{complete_parser, out};
 use crate::error::CommandError;
@@ -88,8 +89,9 @@ fn unknown_name_error(parser: &Command, name: &str) -> CommandError {
 /// Returns the list of topics.
 fn format_topic_list() -> String {
     let mut text = String::from("Guide (ralph help TOPIC, or ralph help --guide TOPIC):\n");
+    let columns = TOPICS.iter().map(|topic| topic.name.len()).max().unwrap_or_default();
     for topic in TOPICS {
-        text.push_str(&format!("  {:<16}  {}\n", topic.name, topic.title()));
+        text.push_str(&format!("  {:<columns$}  {}\n", topic.name, topic.title()));
     }
     text
 }

@@ -9,7 +9,6 @@ use ralph_app::workflow_runs::names_workflow_run;
 use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::RunObserver;
 use ralph_store::RunRow;
 use ralph_util::sanitize::sanitize_text;
 
@@ -58,8 +57,8 @@ pub fn run(args: &LogsArgs) -> Result<u8, CommandError> {
         let runs = FollowedRun::find_all(&project, args.run.as_deref()).await?;
         let wanted: Vec<&FollowedRun> = runs.iter().filter(|run| args.selects(run.row())).collect();
         let Some((newest, earlier)) = wanted.split_last() else {
-            return Err(CommandError::usage_error("no run of this task has this role")
-                .with_hint("`ralph runs` lists the runs with their roles"));
+            return Err(CommandError::usage_error(args.nothing_selected())
+                .with_hint("`ralph runs` lists the runs with their roles and iterations"));
         };
         for run in earlier {
             args.show_run(run, FollowUntil::Now).await?;
@@ -74,7 +73,16 @@ pub fn run(args: &LogsArgs) -> Result<u8, CommandError> {
 
 impl LogsArgs {
     fn selects(&self, run: &RunRow) -> bool {
+        let has_iteration = |wanted| i64::from(wanted) <= run.iterations || run.ended_at.is_none();
         self.role.as_ref().is_none_or(|role| run.role.as_deref() == Some(role.as_str()))
+            && self.iteration.is_none_or(has_iteration)
+    }
+
+    fn nothing_selected(&self) -> String {
+        match self.iteration {
+            Some(iteration) => format!("no run that you chose has an iteration {iteration}"),
+            None => "no run of this task has this role".to_owned(),
+        }
     }
 
     async fn show_run(&self, run: &FollowedRun, until: FollowUntil) -> Result<(), CommandError> {
@@ -85,7 +93,7 @@ impl LogsArgs {
         let mut report = PlainReport::without_progress(io::stdout(), ReportDetail::Everything, most);
         let scope = ReplayScope::Complete { iteration: self.iteration };
         let result = run.replay_part(scope, until, &mut report, reader_status).await?;
-        report.on_quiet();
+        report.flush_open_line();
         match (result, run.load_summary().await?) {
             (_, Some(summary)) => {
                 let end = &summary.end;

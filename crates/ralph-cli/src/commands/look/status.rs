@@ -7,15 +7,18 @@ use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::ActiveWorkReader;
+use ralph_app::tasks::{WaitingTasks, find_waiting_tasks};
 use ralph_app::view::{ActiveWork, short_id};
 use ralph_app::workflow_runs::list_active_workflow_runs;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
+use ralph_store::TaskListItem;
 use ralph_util::sanitize::sanitize_text;
 
 /// Shows the active loops with their progress and current activity
 ///
 /// A loop is named by its task, or by the end of its run id if it has no task. A loop whose ralph process died is marked.
+/// Finished tasks that are not merged, and blocked tasks, are named below.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph status
@@ -50,9 +53,24 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
                 let line = format!("workflow {} {}  {}  {}", run.workflow, short_id(&run.id), run.status, run.message);
                 out::print_message(&sanitize_text(line.trim_end()));
             }
+            out::print_wrapped(&sanitize_text(&format_waiting_tasks(&find_waiting_tasks(&project).await?)));
         }
         Ok(0)
     })
+}
+
+/// Returns a line for the finished tasks that are not merged, and one for the blocked tasks, each with the next command.
+fn format_waiting_tasks(waiting: &WaitingTasks) -> String {
+    let ids = |tasks: &[TaskListItem]| tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" ");
+    let mut text = String::new();
+    if !waiting.unmerged.is_empty() {
+        let ids = ids(&waiting.unmerged);
+        text.push_str(&format!("finished, not merged: {ids}; ralph land --dry-run {ids}\n"));
+    }
+    if let Some(first) = waiting.blocked.first() {
+        text.push_str(&format!("blocked: {}; ralph task show {}\n", ids(&waiting.blocked), first.id));
+    }
+    text
 }
 
 /// Returns the list for people.

@@ -82,6 +82,8 @@ pub fn print_summary(summary: &RunSummary) {
         }
         if summary.has_waiting_claim {
             out::print_message(&format!("decide    {}", hints::for_waiting_claim(short_id(&row.id))));
+        } else if let Some(options) = continuing_options(end.outcome, row) {
+            out::print_message(&format!("continue  ralph resume {} {options}", short_id(&row.id)));
         }
     }
     if let Some(path) = &summary.session_log {
@@ -89,6 +91,20 @@ pub fn print_summary(summary: &RunSummary) {
     }
     if let Some(caveat) = outcome_caveat(summary) {
         out::print_message(&caveat);
+    }
+}
+
+/// Returns the options with which a run that has ended continues.
+fn continuing_options(outcome: Outcome, row: &RunRow) -> Option<&'static str> {
+    if row.kind != "run" || row.iterations == 0 {
+        return None;
+    }
+    match outcome {
+        Outcome::Exhausted => Some("--max-iterations +5"),
+        Outcome::OverBudget => Some("with a higher limit, such as --max-cost or --max-duration"),
+        Outcome::Stalled => Some("--guide 'TEXT'"),
+        Outcome::Blocked => Some("--guide 'ANSWER'"),
+        Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::Interrupted => None,
     }
 }
 

@@ -112,7 +112,7 @@ fn program_location(presence: &AgentPresence) -> String {
     match presence {
         AgentPresence::Installed { path, .. } => path.display().to_string(),
         AgentPresence::Missing => "not on PATH".to_owned(),
-        AgentPresence::Broken { reason } => reason.clone(),
+        AgentPresence::Broken { reason, .. } => reason.clone(),
         AgentPresence::BuiltIn => "built in".to_owned(),
         AgentPresence::UserProvided => "set with --agent-cmd".to_owned(),
     }

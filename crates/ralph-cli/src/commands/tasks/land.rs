@@ -8,6 +8,7 @@ use crate::commands::tasks::land_report::{preview_json, preview_text, report_jso
 use crate::commands::{out, signal_exit_code};
 use crate::error::CommandError;
 use ralph_app::landing::{LandReport, LandingEnd, LandingPreview, land_tasks, preview_landings};
+use ralph_app::tasks::find_only_unmerged_task;
 use ralph_engine::project::Project;
 
 /// Merges the accepted work of finished tasks into your branch, after verifying the merged result
@@ -19,14 +20,15 @@ use ralph_engine::project::Project;
 #[command(after_help = "Examples:
   ralph land --dry-run TASK-001        what would be merged
   ralph land TASK-001 TASK-002
+  ralph land                           the only finished task
 
 Several tasks are landed in order, up to the first that cannot be landed.
 
 Exit codes: 0 landed, 1 cannot be landed now (not done, a conflict, your uncommitted changes, no branch),
 3 the checks fail on the merged result, 5 git failed")]
 pub struct LandArgs {
-    /// Finished tasks, in the order in which to merge them
-    #[arg(required = true, value_name = "TASK")]
+    /// Finished tasks, in the order in which to merge them; without one, the only finished task that is not merged
+    #[arg(value_name = "TASK")]
     tasks: Vec<String>,
     /// Shows what would be merged, with the changed files and the checks that would run; changes nothing
     #[arg(long)]
@@ -39,13 +41,17 @@ pub struct LandArgs {
 pub fn run(args: &LandArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     with_keeper(async |keeper| {
+        let tasks = match args.tasks.as_slice() {
+            [] => vec![find_only_unmerged_task(&project).await?],
+            named => named.to_vec(),
+        };
         if args.dry_run {
             let show = |preview: &LandingPreview| print_preview(args, preview);
-            preview_landings(&project, &args.tasks, &keeper, &TerminalInteraction, show).await?;
+            preview_landings(&project, &tasks, &keeper, &TerminalInteraction, show).await?;
             return Ok(exit_code::COMPLETED);
         }
         let report = |landed: &LandReport| print_report(args, landed);
-        Ok(match land_tasks(&project, &args.tasks, &keeper, &TerminalInteraction, report).await? {
+        Ok(match land_tasks(&project, &tasks, &keeper, &TerminalInteraction, report).await? {
             LandingEnd::AllLanded => exit_code::COMPLETED,
             LandingEnd::ChecksFailed => exit_code::NOT_COMPLETE,
             LandingEnd::Stopped(signal) => signal_exit_code(signal),

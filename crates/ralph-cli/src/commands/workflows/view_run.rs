@@ -103,9 +103,13 @@ pub fn row_cells(run: &WorkflowRunRow) -> [String; 6] {
 
 /// Returns the name of the workflow with the first line of its message, if it has one.
 pub fn title_of(run: &WorkflowRunRow) -> String {
-    match run.message.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
-        Some(line) => format!("{}: {line}", run.workflow),
-        None => run.workflow.clone(),
+    title(&run.workflow, &run.message)
+}
+
+fn title(workflow: &str, message: &str) -> String {
+    match message.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => format!("{workflow}: {line}"),
+        None => workflow.to_owned(),
     }
 }
 
@@ -199,4 +203,17 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
         text.push_str(&format!("\n{} asks: {}\n", question.node, question.text));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: U9
+    // finding: N47
+    #[test]
+    fn a_run_is_named_by_its_workflow_and_the_first_line_of_its_message() {
+        assert_eq!(title("slow", "Fix it\nnow"), "slow: Fix it");
+        assert_eq!(title("slow", ""), "slow");
+    }
 }

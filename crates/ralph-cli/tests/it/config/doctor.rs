@@ -186,6 +186,23 @@ fn a_placeholder_of_npm_is_named_with_its_path_and_its_message() {
     let answer = doctor(&project, &[], &["claude"]).output().expect(1);
     let program = finding(&agent(&answer, "claude"), "program");
     assert!(program["what"].as_str().unwrap().contains(&problem), "{program}");
+    assert!(program["what"].as_str().unwrap().contains("Error: claude native binary not installed."), "{program}");
+    assert!(program["hint"].as_str().unwrap().contains("install the agent again and allow them"), "{program}");
+}
+
+// finding: N69
+#[test]
+fn a_program_that_cannot_be_started_is_named_with_its_path_and_what_helps() {
+    let project = Project::new();
+    let path = with_programs(&project, &[("claude", "exit 0")]);
+    let program = project.outside("bin/claude");
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o644)).unwrap();
+    let chmod = format!("chmod +x {}", program.display());
+    let run = project.ralph(["run", "x", "--agent", "claude"]).env("PATH", &path).output().expect(1);
+    assert!(run.stderr.contains(&chmod), "{}", run.stderr);
+    let answer = doctor(&project, &[], &["claude"]).output().expect(1);
+    let found = finding(&agent(&answer, "claude"), "program");
+    assert_eq!(found["hint"], format!("make it executable: {chmod}"), "{found}");
 }
 
 // finding: N53

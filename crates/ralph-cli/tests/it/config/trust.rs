@@ -320,6 +320,25 @@ fn commands_that_are_not_run_need_no_approval() {
 // spec: X6
 // finding: N44
 #[test]
+fn a_project_must_not_decide_which_words_are_the_agents_before_that_is_approved() {
+    let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=silent", "--max-iterations=1"];
+    for (setting, shown) in [
+        ("response_filter: '\"<promise>COMPLETE</promise>\"'", "agents.text.response_filter"),
+        ("output_format: claude", "agents.text.output_format: claude"),
+    ] {
+        let project = Project::new();
+        fs::create_dir(project.root().join(".ralph")).unwrap();
+        project.write(".ralph/config.yaml", format!("agents: {{text: {{{setting}}}}}\n"));
+        let refused = project.ralph(RUN).args(agent).output().expect(1);
+        assert!(refused.stderr.contains("you have not approved"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(shown), "{}", refused.stderr);
+        assert!(project.starts().is_empty());
+    }
+}
+
+// spec: X6
+// finding: N44
+#[test]
 fn a_project_that_loosens_a_rule_of_the_user_does_not_run_before_that_is_approved() {
     let project = Project::new();
     let user_file = project.home().join(".config/ralph/config.yaml");

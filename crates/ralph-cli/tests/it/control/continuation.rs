@@ -38,6 +38,23 @@ fn an_exhausted_run_is_continued_in_the_same_journal_with_more_iterations_and_gu
 // spec: L19
 // finding: N49
 #[test]
+fn the_end_of_a_run_names_the_command_that_continues_it() {
+    let project = Project::new();
+    for (script, limit, options) in [
+        ("echo not yet; echo >> count", "--max-iterations=1", "--max-iterations +5\n"),
+        ("echo not yet", "--stall=1", "--guide 'TEXT'\n"),
+        ("echo '<blocked>no redis</blocked>'", "--max-iterations=9", "--guide 'ANSWER'\n"),
+    ] {
+        let agent = project.shell(script);
+        let ended = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent, limit]).output().stdout;
+        let named = ended.lines().find_map(|line| line.strip_prefix("continue  ralph resume ")).unwrap_or_default();
+        assert!(format!("{named}\n").ends_with(options), "{ended}");
+    }
+}
+
+// spec: L19
+// finding: N49
+#[test]
 fn a_run_over_budget_is_continued_with_a_higher_cost_limit_and_keeps_its_spending() {
     let project = Project::new();
     project.agents(&[("mine", "init\nsay still at it\nresult still at it\n")], "");

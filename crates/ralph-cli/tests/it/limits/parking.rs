@@ -141,6 +141,52 @@ fn a_parked_background_run_whose_process_is_gone_is_resumed_by_a_person_once() {
     assert_eq!(fs::read_to_string(project.root().join("count")).unwrap().lines().count(), 2);
 }
 
+/// Starts ralph as after a reboot: the machine has another boot id, so that recorded processes count as gone although
+/// their numbers are in use. Where a user may not change what he sees of the machine, only the stopped process is tested.
+fn after_reboot<'a>(project: &Project, call: Call<'a>) -> Call<'a> {
+    let boot_id = project.outside("boot-id");
+    fs::write(&boot_id, "00000000-1111-2222-3333-444444444444\n").unwrap();
+    let mount = format!("mount --bind '{}' /proc/sys/kernel/random/boot_id", boot_id.display());
+    let unshare = |script: &str| ["-r", "-m", "sh", "-c", script, "sh"].map(str::to_owned);
+    let tried = std::process::Command::new("unshare").args(unshare(&mount)).output();
+    match tried.is_ok_and(|output| output.status.success()) {
+        true => call.run_under("unshare", unshare(&format!("{mount} && exec \"$@\""))),
+        false => call,
+    }
+}
+
+// spec: L18, L13
+#[test]
+fn a_parked_background_run_is_resumed_after_a_reboot_once() {
+    let project = Project::new();
+    let run = detach_waiting(&project, "6s");
+    wait_until("it is parked", || status_of(&project, &run.run) == "parked");
+    run.signal(Signal::STOP);
+    let resume = project.ralph(["resume", &run.run, "--json"]);
+    let answer = after_reboot(&project, resume).start().wait_without_invariants().expect(0);
+    assert_eq!(answer.finished()["outcome"], "completed");
+    assert_eq!(text(&answer.events_named("run.resumed")[0]["next"]), "limit");
+    // The process of the earlier boot finds the run taken over.
+    run.signal(Signal::CONT);
+    run.wait_for_end();
+    assert_eq!(fs::read_to_string(project.root().join("count")).unwrap().lines().count(), 2);
+}
+
+// spec: L18, L13
+#[test]
+fn a_parked_task_is_continued_after_a_reboot_once() {
+    let project = project(&[("T-1", "")]);
+    ask_for_wait(&project, "T-1", "coder", "6s");
+    let first = parking_work(&project, &[]).start();
+    first.wait_for_event("task.parked");
+    first.signal(Signal::STOP);
+    after_reboot(&project, parking_work(&project, &[])).start().wait_without_invariants().expect(0);
+    first.signal(Signal::KILL);
+    first.wait_without_invariants();
+    assert_eq!(statuses(&project), [("T-1".to_owned(), "done".to_owned())]);
+    assert_eq!(coder_attempts(&project, "T-1"), 2, "{:?}", starts(&project));
+}
+
 // spec: L18
 #[test]
 fn a_run_in_a_terminal_keeps_waiting() {

@@ -86,6 +86,31 @@ fn the_first_line_of_the_prompt_identifies_a_run() {
 }
 
 // spec: U9
+// finding: N48
+#[test]
+fn logs_of_an_iteration_that_no_run_has_is_an_error() {
+    let project = project_with_a_run();
+    project.ralph(["logs", "--iteration", "2"]).output().expect(0);
+    let refused = project.ralph(["logs", "--iteration", "3"]).output().expect(64);
+    assert!(refused.stderr.contains("no run that you chose has an iteration 3"), "{}", refused.stderr);
+    assert_eq!(refused.stdout, "");
+}
+
+// spec: U9
+// finding: N73
+#[test]
+fn show_has_the_cost_and_the_tokens_that_the_end_of_the_run_printed() {
+    let project = Project::new();
+    let run = project.run_on("do it", &["claude-complete-on", "1"]).args(["--output-format", "claude"]);
+    let ended = run.output().expect(0).stdout;
+    let spent = ended.lines().find_map(|line| line.strip_prefix("spent     ")).unwrap();
+    let (cost, tokens) = spent.split_once(", ").unwrap();
+    let (input, output) = tokens.split_once(" tokens in, ").unwrap();
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains(&format!("spent    {cost} · tokens {input} in, {output}\n")), "{ended}{shown}");
+}
+
+// spec: U9
 #[test]
 fn status_names_what_a_loop_was_asked() {
     let project = Project::new();

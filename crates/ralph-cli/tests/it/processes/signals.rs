@@ -62,6 +62,19 @@ fn a_run_stopped_by_ctrl_c_prints_how_it_ended() {
     assert!(answer.stdout.contains("stopped by Ctrl-C"), "{}", answer.stdout);
 }
 
+// finding: N73
+#[test]
+fn after_ctrl_c_the_stderr_of_the_agent_is_not_shown_as_a_reason() {
+    let project = Project::new();
+    let agent = project.shell("echo 'noise on stderr' >&2; : > ../ready; exec sleep 600");
+    let running = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent]).start();
+    project.wait_for("ready");
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    let shown = format!("{}{}", answer.stdout, answer.stderr);
+    assert!(shown.contains("stopped by Ctrl-C") && !shown.contains("noise on stderr"), "{shown}");
+}
+
 // fault: 14, 15
 // spec: L12
 #[test]

@@ -120,3 +120,20 @@ fn a_home_folder_that_does_not_exist_is_not_created() {
     assert!(answer.stderr.contains("does not exist"), "{}", answer.stderr);
     assert!(!project.outside("missing").exists());
 }
+
+// spec: D1
+// finding: N46
+#[test]
+fn no_command_creates_a_home_folder() {
+    let project = Project::new();
+    let missing = project.outside("missing/home");
+    for host in ["claude", "codex", "copilot", "gemini", "opencode"] {
+        let answer = project.ralph(["install", host]).env("HOME", &missing).output();
+        assert!(answer.stderr.contains("does not exist"), "{host}: {}{}", answer.stdout, answer.stderr);
+        assert!(!project.outside("missing").exists(), "{host}");
+    }
+    for command in [&["doctor"][..], &["agents"], &["runs"], &["status"], &["trust", "--yes"], &["demo"]] {
+        project.ralph(command).env("HOME", &missing).output();
+        assert!(!project.outside("missing").exists(), "{command:?}");
+    }
+}

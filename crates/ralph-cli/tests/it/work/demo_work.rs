@@ -17,7 +17,7 @@ fn call(project: &Project, folder: &Path, args: &[&str]) -> CallOutput {
 }
 
 // spec: U2, A9, P1, P3
-// finding: N21
+// finding: N21, N50
 #[test]
 fn the_demo_of_work_runs_a_specification_and_everything_can_be_read_and_landed_in_the_morning() {
     let project = Project::new();
@@ -39,9 +39,15 @@ fn the_demo_of_work_runs_a_specification_and_everything_can_be_read_and_landed_i
         assert!(demo.stdout.contains(line), "{line:?} is missing in\n{}", demo.stdout);
     }
     let folder = demo_folder(&project);
-    assert_eq!(call(&project, &folder, &["status"]).stdout, "No active Ralph loops\n");
+    let status = call(&project, &folder, &["status"]).stdout;
+    let next = "finished, not merged: GREET-1 GREET-2 GREET-3; ralph land --dry-run GREET-1 GREET-2 GREET-3\n";
+    assert_eq!(status, format!("No active Ralph loops\n{next}"));
     let runs = call(&project, &folder, &["runs", "--json"]).json();
     assert_eq!(runs.as_array().unwrap().len(), 14, "twelve stages, and a rejected review with its repair");
+    let table = call(&project, &folder, &["runs"]).stdout;
+    let sent_back: Vec<&str> = table.lines().filter(|line| line.contains("  sent back  ")).collect();
+    assert!(matches!(sent_back[..], [line] if line.contains("GREET-2 reviewer")), "{table}");
+    assert!(!table.contains("blocked"), "nothing waits for a person: {table}");
     let show = call(&project, &folder, &["show", "GREET-2"]).stdout;
     assert!(show.contains("completed"), "{show}");
     let logs = call(&project, &folder, &["logs", "GREET-2", "--role", "reviewer"]);
@@ -53,6 +59,7 @@ fn the_demo_of_work_runs_a_specification_and_everything_can_be_read_and_landed_i
     assert!(preview.stdout.contains("hello.sh"), "{}", preview.stdout);
     assert!(!folder.join("hello.sh").exists(), "a preview changes nothing");
     call(&project, &folder, &[&["land"], &tasks[..]].concat());
+    assert_eq!(call(&project, &folder, &["status"]).stdout, "No active Ralph loops\n");
     let greeting = Command::new("sh").args(["hello.sh", "--loud", "Ada Lovelace"]).current_dir(&folder).output();
     assert_eq!(String::from_utf8(greeting.unwrap().stdout).unwrap(), "HELLO, ADA LOVELACE!\n");
 }
@@ -75,7 +82,7 @@ fn work_can_be_tried_with_the_demo_agent_in_any_project() {
 // spec: U2
 // finding: N46
 #[test]
-fn a_demo_without_git_leaves_no_folder_and_an_old_one_is_removed_by_the_next_demo() {
+fn a_demo_that_cannot_start_leaves_no_folder_and_an_old_one_is_removed_by_the_next_demo() {
     let project = Project::new();
     let folders = |project: &Project| {
         let entries = fs::read_dir(project.outside("")).unwrap().map(|entry| entry.unwrap().file_name());
@@ -83,6 +90,12 @@ fn a_demo_without_git_leaves_no_folder_and_an_old_one_is_removed_by_the_next_dem
     };
     project.ralph(["demo", "--fast"]).env("PATH", "/nonexistent").start().wait_without_invariants().expect(1);
     assert_eq!(folders(&project), 0);
+    for demo in [&["demo", "--fast"][..], &["demo", "--work", "--fast"]] {
+        let no_home = project.ralph(demo).env("HOME", project.outside("no/home"));
+        let refused = no_home.start().wait_without_invariants();
+        assert!(refused.stderr.contains("does not exist"), "{}", refused.stderr);
+        assert_eq!(folders(&project), 0);
+    }
     project.ralph(["demo", "--fast"]).start().wait_without_invariants().expect(0);
     let old = demo_folder(&project);
     let week_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(8 * 24 * 3_600);

@@ -35,3 +35,35 @@ fn the_diff_of_a_task_has_the_changes_of_all_its_stages() {
     let diff = project.ralph(["diff", "T-1"]).output().expect(0).stdout;
     assert!(diff.contains("+++ b/done-T-1\n") && diff.contains("+++ b/test-T-1\n"), "{diff}");
 }
+
+// spec: U11
+// finding: N50
+#[test]
+fn a_landing_without_a_name_takes_the_only_finished_task_and_lists_several() {
+    let project = project(&[("T-1", ""), ("T-2", "  dependencies: [T-1]\n")]);
+    let none = project.ralph(["land"]).output().expect(1).stderr;
+    assert!(none.contains("no finished task waits to be merged"), "{none}");
+    work(&project, &["--until-idle"]).output().expect(0);
+    let several = project.ralph(["land", "--dry-run"]).output().expect(64).stderr;
+    let (first, second) = (several.find("T-1  ").unwrap(), several.find("T-2  ").unwrap());
+    assert!(first < second, "a task follows those that it depends on: {several}");
+    project.ralph(["land", "T-1"]).output().expect(0);
+    assert!(project.ralph(["land", "--dry-run"]).output().expect(0).stdout.starts_with("T-2 would be landed"));
+    project.ralph(["land"]).output().expect(0);
+    assert!(git(&project, &["ls-files"]).contains("done-T-2"));
+}
+
+// spec: U11
+// finding: N50
+#[test]
+fn a_retry_without_a_name_takes_the_only_cancelled_task_and_lists_several() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let none = project.ralph(["retry"]).output().expect(1).stderr;
+    assert!(none.contains("no task is blocked or cancelled"), "{none}");
+    project.ralph(["cancel", "T-1"]).output().expect(0);
+    assert_eq!(project.ralph(["retry"]).output().expect(0).stdout, "T-1 is ready again\n");
+    project.ralph(["cancel", "T-1"]).output().expect(0);
+    project.ralph(["cancel", "T-2"]).output().expect(0);
+    let several = project.ralph(["retry"]).output().expect(64).stderr;
+    assert!(several.contains("T-1  ") && several.contains("T-2  "), "{several}");
+}

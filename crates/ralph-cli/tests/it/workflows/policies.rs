@@ -8,9 +8,7 @@ use crate::workflows::runs::{events_of, project_with, result_of, run_with};
 #[test]
 fn a_run_that_must_leave_evidence_fails_without_it() {
     let yaml = |script: &str| {
-        format!(
-            "name: w\ndescription: d\nevidence_policy: {{required: true}}\nnodes:\n  - id: a\n    bash: {script}\n"
-        )
+        format!("name: w\ndescription: d\nevidence_policy: {{required: true}}\nnodes:\n  - id: a\n    bash: {script}\n")
     };
     let project = project_with("w", &yaml("'true'"));
     let result = result_of(&run_with(&project, "w", &[]).output().expect(3));
@@ -70,7 +68,8 @@ nodes:
     };
     let project = project_with("w", &yaml(true));
     let result = result_of(&run_with(&project, "w", &[]).output().expect(0));
-    assert_eq!(result["output"], r#"{"passed":true,"note":"n"}"#);
+    let output: Value = serde_json::from_str(result["output"].as_str().unwrap()).unwrap();
+    assert_eq!(output, json!({ "passed": true, "note": "n" }));
     let project = project_with("w", &yaml(false));
     let result = result_of(&run_with(&project, "w", &[]).output().expect(3));
     assert_eq!(result["reason"], "`passed` of the result is not true");
@@ -103,7 +102,8 @@ nodes:
 // spec: W7
 #[test]
 fn a_loop_that_is_exhausted_fails_and_keeps_its_last_output() {
-    let yaml = "name: w\ndescription: d\nnodes:\n  - id: work\n    loop: {prompt: work, until: DONE, max_iterations: 2}\n";
+    let yaml =
+        "name: w\ndescription: d\nnodes:\n  - id: work\n    loop: {prompt: work, until: DONE, max_iterations: 2}\n";
     let project = project_with("w", yaml);
     let script = project.script("text first\n---\ntext second\n");
     let result = result_of(&run_with(&project, "w", &["script", &script]).output().expect(3));

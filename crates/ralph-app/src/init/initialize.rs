@@ -7,6 +7,7 @@ use ralph_engine::project::Project;
 use ralph_process as process;
 
 use super::detect::{DetectedProject, detect_project};
+use super::texts::EXAMPLE_WORKFLOW;
 use super::write::{InitFileOutcome, InitFileResult, write_init_files};
 use crate::advice::Advice;
 use crate::config::{ConfigSource, Settings};
@@ -14,6 +15,7 @@ use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::run::find_calling_agent;
 use crate::trust::{approve_commands, is_approved};
+use crate::workflow_runs::{approve_workflows, list_workflow_files};
 
 /// The result of preparing a project.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ pub fn initialize_project(project: &Project, agent: Option<&str>, person: &dyn I
     })?;
     let settings = ConfigSource::default().load_settings(Some(project))?;
     settings.warnings.iter().for_each(|warning| person.show_note(&format!("warning: {warning}")));
-    let approval = approve_new_config(project, &settings, &files);
+    let approval = approve_new_config(project, &settings, &files).and_then(|()| approve_new_workflow(project, &files));
     let next_step = match is_approved(project, &settings) {
         Ok(true) => InitNextStep::Plan,
         Ok(false) | Err(_) => InitNextStep::Approve,
@@ -58,6 +60,16 @@ fn approve_new_config(project: &Project, settings: &Settings, files: &[InitFileR
         return Ok(());
     }
     approve_commands(project, settings).map_err(|error| error.with_advice(Advice::ApproveWrittenCommands))
+}
+
+/// Approves the example workflow, if it is the only file of a workflow in the project.
+fn approve_new_workflow(project: &Project, files: &[InitFileResult]) -> AppResult<()> {
+    let is_new =
+        files.iter().any(|file| file.outcome == InitFileOutcome::Created && file.path.ends_with(EXAMPLE_WORKFLOW));
+    if !is_new || find_calling_agent(project).is_some() || list_workflow_files(project)?.len() != 1 {
+        return Ok(());
+    }
+    approve_workflows(project).map_err(|error| error.with_advice(Advice::ApproveWrittenCommands))
 }
 
 fn detect_setup(agent: Option<&str>, root: &Path) -> AppResult<DetectedProject> {

@@ -5,7 +5,11 @@ const PLAN_PROMPT: &str = include_str!("texts/plan.md");
 const BUILD_PROMPT: &str = include_str!("texts/build.md");
 const CONFIG_TEMPLATE: &str = include_str!("texts/config.yaml");
 const SPECS_README: &str = include_str!("texts/specs.md");
+const WORKFLOW_TEMPLATE: &str = include_str!("texts/workflow.yaml");
 const GITIGNORE_TEXT: &str = include_str!("texts/gitignore");
+
+/// The path of the example workflow, relative to ralph's home.
+pub(super) const EXAMPLE_WORKFLOW: &str = "workflows/example.yaml";
 
 /// A file to write; its path is relative to ralph's home or to the project's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +27,7 @@ pub(super) fn init_files(found: &DetectedProject, home: &str, agents: &str) -> V
         (InitFile::Home("config.yaml"), render_config(found, agents)),
         (InitFile::Home("prompts/plan.md"), prompt(PLAN_PROMPT)),
         (InitFile::Home("prompts/build.md"), prompt(BUILD_PROMPT)),
+        (InitFile::Home(EXAMPLE_WORKFLOW), render_workflow(found)),
         (InitFile::Home(".gitignore"), GITIGNORE_TEXT.to_owned()),
         (InitFile::Root(format!("{}/README.md", found.specs_dir)), SPECS_README.to_owned()),
     ]
@@ -44,6 +49,11 @@ fn render_checks(found: &DetectedProject) -> String {
         lines.push("#  - make test".to_owned());
     }
     lines.join("\n")
+}
+
+fn render_workflow(found: &DetectedProject) -> String {
+    let checks: String = found.checks.iter().map(|check| format!("        - {check}\n")).collect();
+    WORKFLOW_TEMPLATE.replace("{{checks}}\n", &format!("{checks}\n"))
 }
 
 /// Returns the sentence about checks for the build prompt.

@@ -59,7 +59,11 @@ pub fn start_in_background<R: BackgroundRun>(
     plan.spec.policy.rate_limits.parking.is_possible = true;
     let run_id = plan.context.id.clone();
     let log = BackgroundLog::open(&plan.context.run_folder())?;
-    let started = fork_into_background(log, |output| work(run, output))?;
+    describe_background_start(run_id, fork_into_background(log, |output| work(run, output))?)
+}
+
+/// Describes how the start of a run in the background ended.
+pub(crate) fn describe_background_start(run_id: String, started: ForkedProcess) -> AppResult<BackgroundRunStart> {
     match started {
         ForkedProcess::Started { pid, log } => Ok(BackgroundRunStart::Started { run_id, pid, log }),
         ForkedProcess::EndedEarly { code } => Ok(BackgroundRunStart::EndedEarly { code }),

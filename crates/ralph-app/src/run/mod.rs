@@ -16,7 +16,9 @@ mod started_run;
 mod task_stage;
 mod worktree;
 
-pub(crate) use background_run::{BACKGROUND_LOG_FILE, BackgroundLog, ForkedProcess, fork_into_background};
+pub(crate) use background_run::{
+    BACKGROUND_LOG_FILE, BackgroundLog, ForkedProcess, describe_background_start, fork_into_background,
+};
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
 pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_command_by_agent};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};

@@ -66,10 +66,16 @@ pub struct WorkflowDriver {
     pub(super) questions: BTreeMap<ActivityId, OpenQuestion>,
     /// The questions of child runs that wait.
     pub(super) child_questions: BTreeMap<ActivityId, Vec<OpenQuestion>>,
+    /// The child runs that pause, and of which nothing runs any more.
+    pub(super) holding_children: BTreeSet<ActivityId>,
     /// The run that has started this one, if one has.
     pub(super) parent: Option<ParentLink>,
     /// Whether the parent knows that this run waits for a person.
     pub(super) is_parked: bool,
+    /// Whether the parent knows that this run has nothing running, because it pauses.
+    pub(super) is_holding: bool,
+    /// The activities that are not started because the run pauses.
+    pub(super) held: Vec<ActivityId>,
     sender: UnboundedSender<DriverInput>,
     pub(super) inputs: UnboundedReceiver<DriverInput>,
     pub(super) events: VecDeque<GraphEvent>,
@@ -77,7 +83,7 @@ pub struct WorkflowDriver {
     end: Option<GraphEnd>,
     /// Messages of activities that are stored with the next step.
     pub(super) messages: Vec<WorkflowFact>,
-    taken_answers: Vec<String>,
+    pub(super) taken_answers: Vec<String>,
     metadata: RunMetadata,
 }
 
@@ -112,8 +118,11 @@ impl WorkflowDriver {
             active: BTreeMap::new(),
             questions: BTreeMap::new(),
             child_questions: BTreeMap::new(),
+            holding_children: BTreeSet::new(),
             parent,
             is_parked: false,
+            is_holding: false,
+            held: Vec::new(),
             sender,
             inputs,
             events: VecDeque::from([GraphEvent::Started]),
@@ -209,7 +218,7 @@ impl WorkflowDriver {
                     // The second signal kills at once what the first asked to stop.
                     self.forward(|| ControlEvent::Signal(SignalRequest::Stop(signal)));
                 }
-                self.events.push_back(GraphEvent::InterruptRequested { reason: INTERRUPTED_REASON.to_owned() });
+                self.interrupt(INTERRUPTED_REASON);
             }
             ControlEvent::Signal(SignalRequest::Suspend) => self.suspend().await,
             ControlEvent::Suspend(request) => {
@@ -218,7 +227,7 @@ impl WorkflowDriver {
             }
             ControlEvent::Signal(SignalRequest::CheckOrders) => self.check_orders().await?,
             ControlEvent::LeaseLost => {
-                self.events.push_back(GraphEvent::InterruptRequested { reason: INTERRUPTED_REASON.to_owned() });
+                self.interrupt(INTERRUPTED_REASON);
             }
         }
         Ok(())
@@ -247,6 +256,7 @@ impl WorkflowDriver {
         if self.services.host.store.is_workflow_cancel_requested(&self.services.run).await? {
             self.events.push_back(GraphEvent::CancelRequested { reason: RunEnd::cancelled_by_user().reason });
         }
+        self.take_orders().await?;
         self.forward(|| ControlEvent::Signal(SignalRequest::CheckOrders));
         Ok(())
     }
@@ -310,6 +320,8 @@ impl WorkflowDriver {
 
     async fn perform(&mut self, request: GraphEffect) -> AppResult<()> {
         match request {
+            // It is stored as running, so that the next process starts it.
+            GraphEffect::Start { activity, .. } if self.services.host.is_pausing() => self.held.push(activity),
             GraphEffect::Start { activity, work } => self.start_activity(activity, &work),
             GraphEffect::Stop { activity } => {
                 let signal = self.stop_signal.unwrap_or(StopSignal::Term);
@@ -433,7 +445,7 @@ impl WorkflowDriver {
             completed if completed.output.is_some() && lacks_evidence => WorkflowEnd {
                 status: Outcome::Failed.as_str(),
                 reason: format!(
-                    "`evidence_policy.required`: all nodes have ended, but none has written $ARTIFACTS_DIR/{EVIDENCE_FILE}"
+                    "`evidence_policy.required`: all nodes have ended without $ARTIFACTS_DIR/{EVIDENCE_FILE}"
                 ),
                 exit_code: exit_code::NOT_COMPLETE,
                 output: None,

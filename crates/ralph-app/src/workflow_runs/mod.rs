@@ -3,6 +3,7 @@
 mod activity;
 mod agents;
 mod answer;
+mod background;
 mod cancel;
 mod children;
 mod driver;
@@ -16,6 +17,7 @@ mod metadata;
 mod node_values;
 mod observer;
 mod opened_run;
+mod orders;
 mod parking;
 mod prepare;
 mod questions;
@@ -28,6 +30,7 @@ mod trust;
 mod worktree;
 
 pub use answer::{AnswerRequest, AnsweredQuestion, answer_question};
+pub use background::start_workflow_in_background;
 pub use cancel::cancel_workflow_run;
 pub use driver::WorkflowEnd;
 pub use fact::WorkflowFact;
@@ -37,6 +40,7 @@ pub use lookup::{
     names_workflow_run,
 };
 pub use observer::{EventSource, WorkflowObserver};
+pub use orders::{WorkflowGuidance, WorkflowPause, guide_workflow_run, limit_workflow_run, pause_workflow_run};
 pub use prepare::{PreparedWorkflow, WorkflowRunRequest, WorkflowSource, WorkflowWorkspace, prepare_workflow_run};
 pub use rerun::{RerunRequest, prepare_rerun};
 pub use spec::WorkflowRunSpec;

@@ -135,10 +135,7 @@ impl OpenedRun {
             true => GraphState::new(&graph, settings),
             false => GraphState::restore(&graph, settings, &start.rows),
         };
-        let log = Arc::new(WorkflowLog::open(&project, &run).unwrap_or_else(|error| {
-            observer.on_warning(&format!("the log of the run cannot be written: {error}"));
-            WorkflowLog::disabled()
-        }));
+        let log = open_log(&project, &run, observer.as_ref());
         let worked_project = match &worktree {
             Some(assigned) => project.with_root(assigned.worktree.path.clone()),
             None => inherited.unwrap_or_else(|| project.clone()),
@@ -184,6 +181,14 @@ impl OpenedRun {
         let worktree = worktree.map(|assigned| deliver(&assigned, end.status == "completed"));
         Ok(DrivenRun { end, worktree, log: log.path().to_path_buf() })
     }
+}
+
+/// Opens the log of a run. The run does not need it.
+fn open_log(project: &Project, run: &str, observer: &dyn WorkflowObserver) -> Arc<WorkflowLog> {
+    Arc::new(WorkflowLog::open(project, run).unwrap_or_else(|error| {
+        observer.on_warning(&format!("the log of the run cannot be written: {error}"));
+        WorkflowLog::disabled()
+    }))
 }
 
 /// Reads the specification of a stored run.

@@ -1,16 +1,21 @@
 //! Runs that wait for a person: a run without a parent ends its process; a child run reports it to its parent, which may
 //! have other work, and continues when the person answers.
+use ralph_core::budget::format_dollars;
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::exit_code;
-use ralph_core::workflow::graph::{ActivityId, GraphEvent, GraphPhase};
+use ralph_core::workflow::graph::{ActivityId, ActivityResult, GraphEvent, GraphPhase};
 use ralph_engine::run_driver::{ControlEvent, SignalRequest};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::driver::{DriverInput, WorkflowDriver, WorkflowEnd};
 use super::fact::WorkflowFact;
+use super::orders::{OpenOrder, WorkflowOrder, WorkflowPause, open_orders};
 use super::questions::OpenQuestion;
 use super::services::{ChildEvent, NodeProgress};
 use crate::error::AppResult;
+
+/// The reason of an end by `pause`; the run can be resumed.
+const PAUSED_REASON: &str = "paused by a person";
 
 /// The run that has started a child run, in the same process.
 pub struct ParentLink {
@@ -37,6 +42,7 @@ impl WorkflowDriver {
                 self.child_questions.insert(activity, questions);
                 self.events.push_back(GraphEvent::ChildParked { activity });
             }
+            ChildEvent::Holding => drop(self.holding_children.insert(activity)),
             ChildEvent::Resumed => {
                 self.child_questions.remove(&activity);
                 self.events.push_back(GraphEvent::ChildResumed { activity });
@@ -46,6 +52,7 @@ impl WorkflowDriver {
 
     /// Reports to the parent that this run waits, or that it continues.
     pub(super) async fn update_parking(&mut self) -> AppResult<()> {
+        self.update_pause();
         match (self.state.phase(), self.is_parked) {
             (GraphPhase::Waiting, false) => {
                 self.queue_stored_answers().await?;
@@ -63,6 +70,62 @@ impl WorkflowDriver {
             }
         }
         Ok(())
+    }
+
+    /// Applies the orders of people. Guidance is for the next agent.
+    pub(super) async fn take_orders(&mut self) -> AppResult<()> {
+        if self.parent.is_some() {
+            return Ok(());
+        }
+        for OpenOrder { name, order, person } in open_orders(&self.services.host.store, &self.services.run).await? {
+            let text = match order {
+                WorkflowOrder::Guide { .. } => continue,
+                WorkflowOrder::Limit { max_cost_micros } => {
+                    self.services.host.budget.set_limit(max_cost_micros);
+                    format!("{person} has set the spending limit of the run to {}", format_dollars(max_cost_micros))
+                }
+                WorkflowOrder::Pause(WorkflowPause::AfterNodes) => {
+                    self.services.host.begin_pause();
+                    format!("{person} pauses the run when the nodes that run have ended")
+                }
+                WorkflowOrder::Pause(WorkflowPause::Now) => {
+                    self.services.host.begin_pause();
+                    self.interrupt(PAUSED_REASON);
+                    format!("{person} pauses the run")
+                }
+            };
+            self.messages.push(WorkflowFact::Message { text });
+            self.taken_answers.push(name);
+        }
+        self.record(Vec::new()).await
+    }
+
+    /// Ends this process; the run can be resumed.
+    pub(super) fn interrupt(&mut self, reason: &str) {
+        self.events.push_back(GraphEvent::InterruptRequested { reason: reason.to_owned() });
+        for activity in std::mem::take(&mut self.held) {
+            self.events.push_back(GraphEvent::ActivityEnded { activity, result: ActivityResult::Stopped });
+        }
+    }
+
+    /// Ends a run that pauses, once nothing of it runs any more. A child run reports to its parent that it holds.
+    fn update_pause(&mut self) {
+        let is_live = matches!(self.state.phase(), GraphPhase::Running | GraphPhase::Waiting);
+        let has_held = !self.held.is_empty() || !self.holding_children.is_empty();
+        let is_idle = |activity: &ActivityId| {
+            self.holding_children.contains(activity) || self.child_questions.contains_key(activity)
+        };
+        if !is_live || !has_held || !self.active.keys().all(is_idle) {
+            return;
+        }
+        match self.parent.is_some() {
+            false => self.interrupt(PAUSED_REASON),
+            true if self.is_holding => {}
+            true => {
+                self.is_holding = true;
+                self.report_to_parent(ChildEvent::Holding);
+            }
+        }
     }
 
     /// Returns whether this process has nothing to do before a person answers.

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
@@ -36,6 +37,21 @@ pub struct WorkflowHost {
     pub budget: WorkflowBudget,
     /// The slots that the agents of the run and its children share.
     pub agent_slots: Arc<Semaphore>,
+    /// The run without a parent.
+    pub root: String,
+    pub is_pausing: AtomicBool,
+}
+
+impl WorkflowHost {
+    /// From now on nothing of the run and its children starts.
+    pub fn begin_pause(&self) {
+        self.is_pausing.store(true, Ordering::Relaxed);
+    }
+
+    #[must_use]
+    pub fn is_pausing(&self) -> bool {
+        self.is_pausing.load(Ordering::Relaxed)
+    }
 }
 
 /// One workflow run in this process.
@@ -88,6 +104,8 @@ pub enum ChildEvent {
         questions: Vec<OpenQuestion>,
     },
     Resumed,
+    /// It pauses: nothing of it runs any more.
+    Holding,
 }
 
 impl RunServices {
@@ -154,7 +172,8 @@ impl RunServices {
 /// The cost limit that all agents of a run and its children share.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowBudget {
-    pub limit_micros: Option<u64>,
+    /// `u64::MAX`: no limit.
+    limit_micros: Arc<AtomicU64>,
     /// The cost before this process drove the run.
     pub spent_before_micros: u64,
     ledger: CostLedger,
@@ -163,20 +182,30 @@ pub struct WorkflowBudget {
 impl WorkflowBudget {
     #[must_use]
     pub fn new(limit_micros: Option<u64>, spent_before_micros: u64) -> Self {
+        let limit_micros = Arc::new(AtomicU64::new(limit_micros.unwrap_or(u64::MAX)));
         Self { limit_micros, spent_before_micros, ledger: CostLedger::default() }
+    }
+
+    /// Replaces the limit, for all agents that start from now on.
+    pub fn set_limit(&self, limit_micros: u64) {
+        self.limit_micros.store(limit_micros, Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> Option<u64> {
+        Some(self.limit_micros.load(Ordering::Relaxed)).filter(|limit| *limit != u64::MAX)
     }
 
     /// Returns whether nothing is left.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         let spent = self.ledger.total_cost().saturating_add(self.spent_before_micros);
-        self.limit_micros.is_some_and(|limit| spent >= limit)
+        self.limit().is_some_and(|limit| spent >= limit)
     }
 
     /// Sets the limit in the policy of a pass. Its own earlier spending is part of what was spent before.
     pub fn limit_policy(&self, policy: &mut Policy, spent_before: ModelSpend) {
         policy.shared.retain(|shared| shared.scope != BudgetScope::Worker);
-        policy.shared.extend(self.limit_micros.map(|limit| {
+        policy.shared.extend(self.limit().map(|limit| {
             let left = limit.saturating_sub(self.spent_before_micros);
             let max_cost_micros = left.saturating_add(spent_before.cost_micros.unwrap_or(0));
             let budget = Budget { max_cost_micros: Some(max_cost_micros), ..Budget::default() };

@@ -1,12 +1,13 @@
 //! Starts a workflow run, or takes over one that no process drives, and drives it to its end or to a question.
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::RunEnd;
 use ralph_engine::lock::RunOwner;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, ControlInput, EngineError, OutputVisibility, StoredAgent};
-use ralph_process::Keeper;
+use ralph_process::{Keeper, StartupPipe};
 use ralph_store::{FIRST_FENCE, NewWorkflowRun, OpenMode, Store, WorkflowRunRow, WorkflowStep};
 use ralph_util::redact;
 use tokio::sync::Semaphore;
@@ -18,6 +19,7 @@ use super::log::WorkflowLog;
 use super::lookup::find_root_run;
 use super::observer::WorkflowObserver;
 use super::opened_run::{DriveLinks, GraphStart, OpenedRun, RunLocks, parse_spec, take_locks};
+use super::orders::ordered_limit;
 use super::prepare::PreparedWorkflow;
 use super::services::{WorkflowBudget, WorkflowHost};
 use super::spec::WorkflowRunSpec;
@@ -26,6 +28,7 @@ use crate::config::{ConfigSource, Settings};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::run::{WorktreeOutcome, abandon_store, kill_leftover_processes};
+use crate::view::short_id;
 
 /// The process that drives workflow runs.
 pub struct WorkflowProcess {
@@ -36,6 +39,8 @@ pub struct WorkflowProcess {
     pub keeper: Keeper,
     pub person: Box<dyn Interaction + Send>,
     pub observer: Arc<dyn WorkflowObserver>,
+    /// Releases the command that has started this process in the background, once the run is stored.
+    pub startup: Option<StartupPipe>,
 }
 
 /// A workflow run that this process no longer drives.
@@ -49,7 +54,7 @@ pub struct FinishedWorkflow {
 }
 
 /// Starts a run and drives it.
-pub async fn run_workflow(prepared: PreparedWorkflow, process: WorkflowProcess) -> AppResult<FinishedWorkflow> {
+pub async fn run_workflow(prepared: PreparedWorkflow, mut process: WorkflowProcess) -> AppResult<FinishedWorkflow> {
     let PreparedWorkflow { run, project, message, spec, reused, .. } = prepared;
     project.create_state_folder().map_err(EngineError::from)?;
     let locks = take_locks(&project, &run, &spec).await?;
@@ -65,6 +70,7 @@ pub async fn run_workflow(prepared: PreparedWorkflow, process: WorkflowProcess) 
         rerun_of: reused.as_ref().map(|reused| reused.run.as_str()),
     };
     insert_run(&store, &run, &spec, &first).await?;
+    process.startup.take().into_iter().for_each(StartupPipe::release_parent);
     let start = GraphStart { rows: reused.map(|reused| reused.rows).unwrap_or_default(), ..GraphStart::default() };
     let opened = OpenedRun { run, project, inherited: None, message, spec, start, first_event: started };
     drive_in_process(opened, process, store, locks).await
@@ -78,7 +84,12 @@ pub async fn resume_workflow_run(
     store: Store,
     process: WorkflowProcess,
 ) -> AppResult<FinishedWorkflow> {
+    let is_child = row.parent.is_some();
     let row = find_root_run(&store, row).await?;
+    if is_child && row.ended_at.is_some() && row.status != "failed" {
+        let message = format!("workflow run {}, which has started it, has ended: {}", short_id(&row.id), row.status);
+        return Err(AppError::preflight(message));
+    }
     let spec = parse_spec(&row)?;
     let locks = take_locks(project, &row.id, &spec).await?;
     redact::prepare_secrets();
@@ -165,11 +176,12 @@ async fn drive_in_process(
     }
     let passes = store.passes_of_workflow_tree(&opened.run).await?;
     let spent: i64 = passes.iter().filter_map(|pass| pass.cost_micros).sum();
-    let budget = WorkflowBudget::new(opened.spec.max_cost_micros, u64::try_from(spent).unwrap_or(0));
+    let limit = ordered_limit(&store, &opened.run).await?.or(opened.spec.max_cost_micros);
+    let budget = WorkflowBudget::new(limit, u64::try_from(spent).unwrap_or(0));
     let store = Arc::new(store);
     let run = opened.run.clone();
     let links = DriveLinks { control, observer: Arc::clone(&process.observer), parent: None };
-    let host = host_of(process, Arc::clone(&store), budget, opened.spec.slots);
+    let host = host_of(process, Arc::clone(&store), budget, &opened);
     let driven = opened.drive_graph(Arc::new(host), links, worktree).await;
     let costs = match &driven {
         Ok(_) => store.passes_of_workflow_tree(&run).await,
@@ -213,8 +225,19 @@ pub(super) fn interrupted_end(signal: StopSignal) -> WorkflowEnd {
     }
 }
 
-fn host_of(process: WorkflowProcess, store: Arc<Store>, budget: WorkflowBudget, slots: u32) -> WorkflowHost {
-    let WorkflowProcess { settings, config, visibility, keeper, person, observer: _ } = process;
-    let agent_slots = Arc::new(Semaphore::new(slots.max(1) as usize));
-    WorkflowHost { settings, config, visibility, keeper, store, person, budget, agent_slots }
+fn host_of(process: WorkflowProcess, store: Arc<Store>, budget: WorkflowBudget, opened: &OpenedRun) -> WorkflowHost {
+    let WorkflowProcess { settings, config, visibility, keeper, person, observer: _, startup: _ } = process;
+    let agent_slots = Arc::new(Semaphore::new(opened.spec.slots.max(1) as usize));
+    WorkflowHost {
+        settings,
+        config,
+        visibility,
+        keeper,
+        store,
+        person,
+        budget,
+        agent_slots,
+        root: opened.run.clone(),
+        is_pausing: AtomicBool::new(false),
+    }
 }

@@ -84,6 +84,13 @@ pub fn print_note(text: &str) {
     write_stderr(&format!("{}\n", wrap_for_terminal(&clean, &io::stderr())));
 }
 
+/// Prints a note like [`print_note`], for callers that count what is lost.
+pub fn try_print_note(text: &str) -> io::Result<()> {
+    let clean = redact::redact_text(text);
+    let wrapped = format!("{}\n", wrap_for_terminal(&clean, &io::stderr()));
+    io::stderr().lock().write_all(wrapped.as_bytes())
+}
+
 /// Notes on stderr which run was taken because none was named.
 pub fn print_newest_run_note(run: &RunRow) {
     print_note(&format!("run {}, the newest: {}", short_id(&run.id), run_title(run)));

@@ -67,6 +67,17 @@ impl Store {
         Ok(self.execute(statement).await? > 0)
     }
 
+    /// Marks an answer as applied. Returns false if it was applied before.
+    pub async fn take_workflow_answer(&self, run: &str, question: &str, at: UnixMillis) -> Result<bool, StoreError> {
+        let statement = sql!(
+            "UPDATE workflow_answers SET taken_at = $1 WHERE run = $2 AND question = $3 AND taken_at IS NULL",
+            at.0,
+            SqlValue::verbatim(run),
+            SqlValue::verbatim(question)
+        );
+        Ok(self.execute(statement).await? > 0)
+    }
+
     /// Returns the answers to the questions of a workflow run, oldest first.
     pub async fn workflow_answers(&self, run: &str) -> Result<Vec<WorkflowAnswerRow>, StoreError> {
         let sql = "SELECT * FROM workflow_answers WHERE run = $1 ORDER BY at, question";

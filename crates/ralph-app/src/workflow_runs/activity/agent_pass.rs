@@ -99,6 +99,7 @@ impl ActivityRunner {
                 false => self.load_ended_pass(&row.id, None).await,
             };
         }
+        let request = self.add_guidance(request).await?;
         let plan = self.plan_pass(&request)?;
         self.drive_pass(plan, StartMode::New, ModelSpend::default(), control).await
     }

@@ -5,6 +5,7 @@ mod agent_pass;
 mod checks_node;
 mod child_node;
 mod control_relay;
+mod guidance;
 mod loop_node;
 mod pass_observer;
 mod read_only;

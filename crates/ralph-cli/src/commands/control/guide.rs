@@ -7,6 +7,8 @@ use ralph_app::control::{
     GuideResult, StandingGuidance, clear_standing_guidance, is_target_name, keep_guidance, list_standing_guidance,
     parse_guidance, send_guidance,
 };
+use ralph_app::view::short_id;
+use ralph_app::workflow_runs::{WorkflowGuidance, guide_workflow_run, names_workflow_run};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::read_bounded_prompt;
 use ralph_util::sanitize::sanitize_text;
@@ -19,6 +21,8 @@ use crate::error::CommandError;
 /// The next prompt contains it in a separate section; later prompts do not. All guidance sent before the next prompt is
 /// included, and the journal records it. If no loop is running for a task, ralph stores the guidance for the next loop. If
 /// the question of an agent has blocked a run, the guidance answers it, and `ralph resume` continues the run.
+///
+/// A workflow run passes it to its loops, or, if none is running, to the next agent that starts.
 ///
 /// With `--keep`, every later prompt contains it, for a task also in its later stages and attempts, until `--clear`.
 #[derive(Debug, Args)]
@@ -59,6 +63,9 @@ pub fn run(args: &GuideArgs) -> Result<u8, CommandError> {
         return Err(CommandError::usage_error(format!("the guidance for {} is missing", request.text))
             .with_hint(format!("write it after the id: ralph guide {} TEXT", request.text)));
     }
+    if request.id.is_some() && block_on(async { Ok(names_workflow_run(&project, request.id).await?) })? {
+        return guide_workflow(args, &project, request.id, guidance);
+    }
     if args.keep {
         let kept = block_on(async { Ok(keep_guidance(&project, request.id, &guidance).await?) })?;
         out::print_message(&format!("Kept for {}; it is part of every later prompt", kept.name));
@@ -75,6 +82,27 @@ pub fn run(args: &GuideArgs) -> Result<u8, CommandError> {
             out::print_message(&format!("Stored for {name}; no loop is running for it now"));
         }
     }
+    Ok(0)
+}
+
+/// Sends guidance to the agents of a workflow run.
+fn guide_workflow(
+    args: &GuideArgs,
+    project: &Project,
+    run: Option<&str>,
+    guidance: String,
+) -> Result<u8, CommandError> {
+    if args.keep {
+        return Err(CommandError::usage_error("guidance for a workflow run cannot be kept")
+            .with_hint("its nodes have different prompts; guide the run of one agent, which `ralph show` lists"));
+    }
+    out::print_message(&match block_on(async { Ok(guide_workflow_run(project, run, guidance).await?) })? {
+        WorkflowGuidance::Delivered { runs } => {
+            let runs: Vec<&str> = runs.iter().map(|run| short_id(run)).collect();
+            format!("Sent to the loops of the workflow run ({}); it is part of their next prompt", runs.join(", "))
+        }
+        WorkflowGuidance::Stored => "Stored for the workflow run; the next agent that starts gets it".to_owned(),
+    });
     Ok(0)
 }
 

@@ -1,6 +1,8 @@
 //! `ralph limit`.
 use clap::Args;
 use ralph_app::control::{LimitResult, change_limits};
+use ralph_app::workflow_runs::{limit_workflow_run, names_workflow_run};
+use ralph_core::budget::format_dollars;
 use ralph_engine::project::Project;
 
 use crate::commands::args::limit_change_args::LimitChangeArgs;
@@ -12,6 +14,8 @@ use crate::error::CommandError;
 /// Values are new totals; a plus sign adds to the present limit. Cost, token and time limits apply at once, also to the agent
 /// that is running; the iteration limit applies when the iteration ends. `ralph resume` continues a run that has ended with
 /// other limits.
+///
+/// A workflow run has a spending limit (`--max-cost`). A new one applies to the agents that start afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph limit --max-cost +5                 the only active loop
@@ -31,7 +35,14 @@ pub fn run(args: &ChangeLimitArgs) -> Result<u8, CommandError> {
         return Err(CommandError::usage_error("no limit is given")
             .with_hint("give at least one of --max-iterations, --max-cost, --max-tokens and --max-duration"));
     }
-    match block_on(async { Ok(change_limits(&Project::find_here()?, args.id.as_deref(), changes).await?) })? {
+    let project = Project::find_here()?;
+    let id = args.id.as_deref();
+    if id.is_some() && block_on(async { Ok(names_workflow_run(&project, id).await?) })? {
+        let limit = block_on(async { Ok(limit_workflow_run(&project, id, changes).await?) })?;
+        out::print_message(&format!("The workflow run has a new spending limit: {}", format_dollars(limit)));
+        return Ok(0);
+    }
+    match block_on(async { Ok(change_limits(&project, args.id.as_deref(), changes).await?) })? {
         LimitResult::Changed { position, limits } => {
             out::print_message(&format!("The Ralph loop for {position} has new limits: {}", limits.describe()));
         }

@@ -7,6 +7,7 @@ use ralph_core::outcome::exit_code;
 use crate::commands::look::attach_worker::follow_worker;
 use crate::commands::look::journal_output::{interrupted_notice, reader_status};
 use crate::commands::run::run_report::print_summary;
+use crate::commands::workflows::follow_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{PlainReport, ReportDetail, ThreadedReporter};
@@ -14,6 +15,7 @@ use ralph_app::background_worker::find_worker_to_follow;
 use ralph_app::control::{FollowResult, FollowUntil};
 use ralph_app::run::FollowedRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
+use ralph_app::workflow_runs::names_workflow_run;
 use ralph_engine::project::Project;
 use ralph_store::RunRow;
 
@@ -42,6 +44,9 @@ pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
         let project = Project::find_here()?;
         if let Some(worker) = find_worker_to_follow(&project, args.run.as_deref()).await? {
             return follow_worker(worker, args.json).await;
+        }
+        if args.run.is_some() && names_workflow_run(&project, args.run.as_deref()).await? {
+            return follow_run::attach(&project, args.run.as_deref(), args.json).await;
         }
         let run = FollowedRun::find_active(project, args.run.as_deref()).await?;
         tokio::select! {

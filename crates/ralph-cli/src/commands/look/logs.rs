@@ -13,7 +13,7 @@ use ralph_store::RunRow;
 use ralph_util::sanitize::sanitize_text;
 
 use crate::commands::look::journal_output::{interrupted_notice, reader_status};
-use crate::commands::workflows::view_run;
+use crate::commands::workflows::follow_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::{ColorMode, PlainReport, ReportDetail, TextStyle};
@@ -50,7 +50,7 @@ fn parse_role(text: &str) -> Result<Role, String> {
 pub fn run(args: &LogsArgs) -> Result<u8, CommandError> {
     let here = Project::find_here_or_outside()?;
     if block_on(async { Ok(names_workflow_run(&here, args.run.as_deref()).await?) })? {
-        return view_run::print_log(&here, args.run.as_deref());
+        return follow_run::print_log(&here, args.run.as_deref(), args.follow);
     }
     block_on(async {
         let project = Project::find_here_or_outside()?;

@@ -46,7 +46,8 @@ pub fn run_detached<R: BackgroundRun>(
     }
 }
 
-fn announce_start(id: &str, pid: u32, log: &Path, audience: OutputVisibility) {
+/// Prints how a run in the background is followed.
+pub fn announce_start(id: &str, pid: u32, log: &Path, audience: OutputVisibility) {
     let short = short_id(id);
     out::print_line(&match audience {
         OutputVisibility::Hidden => serde_json::json!({ "run": id, "pid": pid, "log": log }).to_string(),

@@ -9,8 +9,8 @@ use ralph_engine::project::Project;
 
 /// Prepares this project for `ralph plan` and `ralph build`
 ///
-/// Detects which agent is installed and how the project is tested, and writes a commented configuration and prompts for
-/// planning and building to .ralph. It asks no questions and does not change existing files. The commands that it
+/// Detects which agent is installed and how the project is tested, and writes a commented configuration, prompts for
+/// planning and building, and an example of a workflow to .ralph. It asks no questions and does not change existing files. The commands that it
 /// writes are approved (see `ralph trust`), unless the agent of a run starts it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

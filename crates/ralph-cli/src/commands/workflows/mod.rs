@@ -1,6 +1,7 @@
 //! Commands for workflows.
 pub mod decide;
 mod dry_run;
+pub mod follow_run;
 mod graph;
 pub mod list;
 mod problems;

@@ -1,5 +1,6 @@
 //! Prints the progress of a workflow run: lines for people on stderr, or every event as a line of JSON.
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ralph_agents::AgentEvent;
 use ralph_app::view::short_id;
@@ -9,6 +10,17 @@ use serde_json::{Value, json};
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::out;
+
+/// How often the output of a message is tried.
+const MAX_PRINT_ATTEMPTS: u32 = 3;
+
+/// The messages of this process that could not be printed.
+static LOST_MESSAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many messages of workflow runs could not be printed.
+pub fn lost_messages() -> u64 {
+    LOST_MESSAGES.load(Ordering::Relaxed)
+}
 
 pub struct WorkflowReporter {
     is_json: bool,
@@ -22,8 +34,12 @@ impl WorkflowReporter {
         Self { is_json: output.is_json(), is_quiet: output.is_quiet(), open_line: Mutex::default() }
     }
 
+    /// A lost message never stops the run. The end of the command says how many were lost.
     fn print(&self, text: &str) {
-        out::print_note(&sanitize_text(text));
+        let text = sanitize_text(text);
+        if (0..MAX_PRINT_ATTEMPTS).all(|_| out::try_print_note(&text).is_err()) {
+            LOST_MESSAGES.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Prints the complete lines of an agent's text, with its node before each.

@@ -5,7 +5,7 @@ use clap::Args;
 use ralph_app::workflow_runs::{RerunRequest, prepare_rerun};
 use ralph_engine::project::Project;
 
-use super::run::{CommandDriver, DriveArgs, parse_input};
+use super::run::{CommandDriver, DriveArgs, DriverSetup, parse_input};
 use crate::commands::args::agent_args::AgentArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::out;
@@ -53,6 +53,7 @@ pub fn run(args: &RerunArgs) -> Result<u8, CommandError> {
         for note in &prepared.notes {
             out::print_note(&format!("note: {note}"));
         }
-        CommandDriver::start(prepared, &args.drive, settings, project, keeper).await
+        let setup = DriverSetup { args: &args.drive, settings, project, startup: None };
+        CommandDriver::start(prepared, setup, keeper).await
     })
 }

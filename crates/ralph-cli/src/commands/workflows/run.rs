@@ -6,28 +6,29 @@ use std::sync::Arc;
 
 use clap::Args;
 use ralph_app::config::Settings;
-use ralph_app::run::WorktreeOutcome;
-use ralph_app::view::format_cost;
-use ralph_app::view::short_id;
+use ralph_app::run::{BackgroundRunStart, WorktreeOutcome};
+use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_app::workflow_runs::{
     AnswerRequest, FinishedWorkflow, FoundWorkflowRun, PreparedWorkflow, WorkflowProcess, WorkflowRunRequest,
     WorkflowWorkspace, answer_question, find_workflow_run, prepare_workflow_run, resume_workflow_run, run_workflow,
+    start_workflow_in_background,
 };
 use ralph_engine::project::Project;
-use ralph_process::Keeper;
+use ralph_process::{Keeper, StartupPipe};
 use ralph_util::amounts::DollarAmount;
 use ralph_util::sanitize::sanitize_text;
 use serde_json::json;
 
 use super::dry_run::{self, DryRunArgs};
-use super::reporter::WorkflowReporter;
+use super::reporter::{WorkflowReporter, lost_messages};
 use crate::commands::args::agent_args::AgentArgs;
 use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
+use crate::commands::run::detach::{DetachArgs, announce_start};
 use crate::commands::run::execute::with_keeper;
-use crate::commands::{confirm, out};
+use crate::commands::{confirm, out, report_result};
 use crate::error::CommandError;
 
 /// Runs a workflow
@@ -72,6 +73,8 @@ pub struct RunWorkflowArgs {
     limits: LimitArgs,
     #[command(flatten)]
     drive: DriveArgs,
+    #[command(flatten)]
+    background: DetachArgs,
 }
 
 /// The arguments that starting and continuing share.
@@ -116,7 +119,34 @@ pub fn run(args: &RunWorkflowArgs) -> Result<u8, CommandError> {
     for note in &prepared.notes {
         out::print_note(&format!("note: {note}"));
     }
-    with_keeper(|keeper| CommandDriver::start(prepared, &args.drive, settings, project, keeper))
+    if args.background.is_requested() {
+        return run_in_background(prepared, args, settings, project);
+    }
+    let drive = DriverSetup { args: &args.drive, settings, project, startup: None };
+    with_keeper(|keeper| CommandDriver::start(prepared, drive, keeper))
+}
+
+/// Starts the run in a process without a terminal, which writes to the log of the run.
+fn run_in_background(
+    prepared: PreparedWorkflow,
+    args: &RunWorkflowArgs,
+    settings: Settings,
+    project: Project,
+) -> Result<u8, CommandError> {
+    let started = start_workflow_in_background(prepared, |prepared, output| {
+        let output = output.map_err(CommandError::from);
+        report_result(output.and_then(|output| {
+            let drive = DriverSetup { args: &args.drive, settings, project, startup: output.startup_pipe };
+            with_keeper(|keeper| CommandDriver::start(prepared, drive, keeper))
+        }))
+    })?;
+    match started {
+        BackgroundRunStart::Started { run_id, pid, log } => {
+            announce_start(&run_id, pid, &log, args.drive.output.audience());
+            Ok(0)
+        }
+        BackgroundRunStart::EndedEarly { code } => Ok(code),
+    }
 }
 
 /// Continues a workflow run that no process drives.
@@ -141,6 +171,15 @@ impl DriveArgs {
     }
 }
 
+/// With what a command drives workflow runs.
+pub struct DriverSetup<'a> {
+    pub args: &'a DriveArgs,
+    pub settings: Settings,
+    pub project: Project,
+    /// Releases the command that waits for the start in the background.
+    pub startup: Option<StartupPipe>,
+}
+
 /// Drives workflow runs for a command.
 pub struct CommandDriver<'a> {
     args: &'a DriveArgs,
@@ -159,15 +198,11 @@ enum ResumeResult {
 
 impl<'a> CommandDriver<'a> {
     /// Starts a prepared run, and prints its result.
-    pub async fn start(
-        prepared: PreparedWorkflow,
-        args: &'a DriveArgs,
-        settings: Settings,
-        project: Project,
-        keeper: Keeper,
-    ) -> Result<u8, CommandError> {
+    pub async fn start(prepared: PreparedWorkflow, setup: DriverSetup<'a>, keeper: Keeper) -> Result<u8, CommandError> {
+        let DriverSetup { args, settings, project, startup } = setup;
         let driver = CommandDriver { args, settings, project, keeper };
-        let finished = run_workflow(prepared, driver.process()).await?;
+        let process = WorkflowProcess { startup, ..driver.process() };
+        let finished = run_workflow(prepared, process).await?;
         driver.answer_and_report(finished).await
     }
 
@@ -179,6 +214,7 @@ impl<'a> CommandDriver<'a> {
             keeper: self.keeper.clone(),
             person: Box::new(TerminalInteraction),
             observer: Arc::new(WorkflowReporter::new(&self.args.output)),
+            startup: None,
         }
     }
 
@@ -248,6 +284,11 @@ impl<'a> CommandDriver<'a> {
         }
         out::print_message(&format!("details   ralph show {short}"));
         out::print_message(&format!("log       {}", log.display()));
+        let lost = lost_messages();
+        if lost > 0 {
+            let lost = pluralize(i64::try_from(lost).unwrap_or(i64::MAX), "message");
+            out::print_message(&format!("lost      {lost} could not be printed; the log has all of them"));
+        }
         if let Some(worktree) = worktree {
             print_worktree(&worktree?);
         }

@@ -1,6 +1,6 @@
 //! What `show`, `logs`, `runs` and `status` print about workflow runs.
 use ralph_app::view::{format_cost, format_minute, short_id};
-use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowLog, WorkflowRunView, find_workflow_run};
+use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowRunView, find_workflow_run};
 use ralph_core::workflow::graph::{NodeRow, NodeState};
 use ralph_engine::project::Project;
 use ralph_store::{WorkflowNodeRow, WorkflowRunRow};
@@ -27,45 +27,6 @@ pub fn show(project: &Project, part: Option<&str>, is_json: bool) -> Result<u8, 
         out::print_wrapped(&sanitize_text(&view_text(&view, &reruns)));
     }
     Ok(0)
-}
-
-/// Prints the log of a workflow run.
-pub fn print_log(project: &Project, part: Option<&str>) -> Result<u8, CommandError> {
-    let run = block_on(async {
-        let FoundWorkflowRun { store, run } = find_workflow_run(project, part).await?;
-        store.close().await;
-        Ok(run)
-    })?;
-    let path = WorkflowLog::path_of(project, &run.id);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        CommandError::preflight_error(format!("the log of workflow run {} cannot be read", short_id(&run.id)))
-            .with_cause(format!("{}: {error}", path.display()))
-    })?;
-    for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-        if let Some(text) = log_line(&line) {
-            out::print_message(&sanitize_text(&text));
-        }
-    }
-    Ok(0)
-}
-
-fn log_line(line: &Value) -> Option<String> {
-    let field = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
-    let node = field("node");
-    Some(match field("event") {
-        "assistant" => format!("{node}  {}", field("text").trim_end()),
-        "tool" => format!("{node}  > {} {}", field("name"), field("detail")),
-        "error" => format!("{node}  error: {}", field("text")),
-        "message" => field("text").to_owned(),
-        "node.started" => format!("{node}  started"),
-        "node.completed" => format!("{node}  completed"),
-        "node.failed" => format!("{node}  failed: {}", field("reason")),
-        "node.skipped" => format!("{node}  skipped: {}", field("reason")),
-        "question.asked" => format!("{node}  asks: {}", field("text")),
-        "question.answered" => format!("{node}  {}, by {}", field("decision"), field("person")),
-        "workflow.finished" => format!("{}: {}", field("status"), field("reason")),
-        _ => return None,
-    })
 }
 
 /// Returns the object of a workflow run in lists.

@@ -36,6 +36,8 @@ fn init_uses_detected_values_and_its_files_match_the_snapshots() {
         let text = fs::read_to_string(project.root().join(".ralph").join(name)).unwrap();
         assert_snapshot!(format!("init_writes_{}", name.replace(['/', '.'], "_")), text);
     }
+    let workflow = fs::read_to_string(project.root().join(".ralph/workflows/example.yaml")).unwrap();
+    assert!(workflow.contains("      checks:\n        - git diff --check\n        - cargo test\n"), "{workflow}");
     assert!(project.root().join("specs/README.md").is_file());
     project.ralph(["config", "show"]).output().expect(0);
 }
@@ -99,6 +101,34 @@ fn plan_and_build_work_with_the_demo_agent_right_after_init() {
     assert_eq!(git(&["log", "--format=%s"]).lines().count(), 4, "one commit for the plan, one for each task");
     assert_eq!(git(&["status", "--porcelain", "--", "DEMO.md", ".ralph/implementation_plan.md"]), "");
     assert!(!project.root().join(".ralph/state").exists(), "the state is not in the work tree");
+}
+
+// spec: U2
+#[test]
+fn the_example_workflow_validates_and_runs_with_the_demo_agent_right_after_init() {
+    let project = Project::new();
+    project.ralph(["init", "--agent", "demo"]).output().expect(0);
+    let valid = project.ralph(["workflow", "validate", "example"]).output().expect(0);
+    assert!(!valid.stdout.contains("note"), "{}", valid.stdout);
+    project.commit();
+    let dry = project.ralph(["workflow", "run", "example", "a page", "--dry-run"]).output().expect(0);
+    assert!(dry.stdout.contains("completed  change"), "{}", dry.stdout);
+    let output = project.ralph(["workflow", "run", "example", "a page"]).output().expect(0);
+    assert!(output.stdout.contains("completed: all nodes have ended"), "{}", output.stdout);
+    assert!(output.stdout.contains("?? DEMO.md"), "{}", output.stdout);
+}
+
+// spec: U2, X6
+#[test]
+fn init_does_not_approve_workflows_that_were_there() {
+    let project = Project::new();
+    fs::create_dir_all(project.root().join(".ralph/workflows")).unwrap();
+    project.write(".ralph/workflows/w.yaml", "name: w\ndescription: d\nnodes:\n  - id: a\n    bash: touch pwned\n");
+    project.ralph(["init", "--agent", "demo"]).output().expect(0);
+    project.commit();
+    let refused = project.ralph(["workflow", "run", "w", "--no-worktree"]).output().expect(1).stderr;
+    assert!(refused.contains("you have not approved the workflows"), "{refused}");
+    assert!(!project.root().join("pwned").exists());
 }
 
 // spec: U2

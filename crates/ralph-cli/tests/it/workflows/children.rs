@@ -313,3 +313,24 @@ nodes:
         "{messages:?}"
     );
 }
+
+// spec: W3
+#[test]
+fn the_agents_of_all_children_share_the_slots_of_the_run() {
+    let child = "name: child\ndescription: d\nnodes:\n  - id: a\n    prompt: work\n";
+    let parent = "name: parent\ndescription: d\nnodes:\n  - id: each\n    workflow: child\n    \
+                  fan_out: {items: '[1, 2, 3]', max_parallel: 3}\n";
+    let project = project_with_all(&[child, parent]);
+    let output = run_with(&project, "parent", &["work"]).args(["--slots", "1"]).output().expect(0);
+    let shown = show(&project, text(&result_of(&output)["run"]));
+    let mut times: Vec<(String, String)> = Vec::new();
+    for child in shown["children"].as_array().unwrap() {
+        let pass = text(&show(&project, text(&child["id"]))["nodes"][0]["runs"][0]).to_owned();
+        let events = project.ralph(["events", &pass]).output().expect(0).stdout;
+        let at: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        times.push((text(&at[0]["at"]).to_owned(), text(&at[at.len() - 1]["at"]).to_owned()));
+    }
+    times.sort_unstable();
+    assert_eq!(times.len(), 3);
+    assert!(times.is_sorted_by(|one, next| one.1 <= next.0), "one agent works at a time: {times:?}");
+}

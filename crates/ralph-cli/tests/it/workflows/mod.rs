@@ -1,6 +1,7 @@
 //! Workflows: files, runs, loops, approvals.
 mod approvals;
 mod children;
+mod control;
 mod dry_run;
 mod loops;
 mod policies;

@@ -68,7 +68,8 @@ nodes:
     };
     let project = project_with("w", &yaml(true));
     let result = result_of(&run_with(&project, "w", &[]).output().expect(0));
-    assert_eq!(result["output"], r#"{"passed":true,"note":"n"}"#);
+    let output: Value = serde_json::from_str(result["output"].as_str().unwrap()).unwrap();
+    assert_eq!(output, json!({ "passed": true, "note": "n" }));
     let project = project_with("w", &yaml(false));
     let result = result_of(&run_with(&project, "w", &[]).output().expect(3));
     assert_eq!(result["reason"], "`passed` of the result is not true");

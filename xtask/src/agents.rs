@@ -27,6 +27,16 @@ pub(crate) const EXTRA_AGENTS: AgentPackage = AgentPackage {
     agents: "gemini, qwen, copilot, cline and goose",
 };
 
+/// The runtimes of script nodes, from npm and PyPI.
+pub(crate) const SCRIPT_RUNTIMES: AgentPackage =
+    AgentPackage { folder: "runtimes", variable: "RALPH_TEST_RUNTIMES", agents: "bun and uv" };
+
+/// The packages of PyPI, if a project has some. They are installed into the folder `python`.
+const PYTHON_FILE: &str = "requirements.txt";
+
+const PYTHON_HINT: &str = "install Python 3 with pip: `apt-get install python3-pip` (Debian, Ubuntu), \
+                           `dnf install python3-pip` (Fedora), `apk add py3-pip` (Alpine), `brew install python` (macOS)";
+
 /// The files that npm needs.
 const NPM_FILES: &[&str] = &["package.json", "package-lock.json", ".npmrc"];
 
@@ -35,8 +45,8 @@ const NPM_HINT: &str = "install Node.js 20 or newer with npm: `apt-get install n
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let packages: &[AgentPackage] = match args {
-        [] => &[STANDARD_AGENTS],
-        [all] if all == "--all" => &[STANDARD_AGENTS, EXTRA_AGENTS],
+        [] => &[STANDARD_AGENTS, SCRIPT_RUNTIMES],
+        [all] if all == "--all" => &[STANDARD_AGENTS, SCRIPT_RUNTIMES, EXTRA_AGENTS],
         _ => return Err(XtaskError::new("agents accepts no argument except --all")),
     };
     for package in packages {
@@ -59,6 +69,7 @@ pub(crate) fn install_package(package: &AgentPackage) -> Result<PathBuf> {
     }
     let unfinished = cache.join("unfinished");
     npm_install(&source, &unfinished)?;
+    pip_install(&source, &unfinished)?;
     fs::rename(&unfinished, &wanted).map_err(|error| XtaskError::with_cause(wanted.display(), error))?;
     Ok(wanted)
 }
@@ -74,9 +85,12 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
 
 /// Returns a hash of the lock file, which identifies the exact versions.
 fn lock_hash(source: &Path) -> Result<String> {
-    let lock = source.join("package-lock.json").display().to_string();
-    let hash = CommandLine::parse("git hash-object --").args([lock]).read_stdout()?;
-    Ok(hash.trim().chars().take(16).collect())
+    let files = ["package-lock.json", PYTHON_FILE].map(|name| source.join(name));
+    let files = files.iter().filter(|file| file.exists()).map(|file| file.display().to_string());
+    let hashes = CommandLine::parse("git hash-object --").args(files).read_stdout()?;
+    // Eight digits of each of two hashes, or sixteen of one.
+    let digits = 16 / hashes.lines().count().max(1);
+    Ok(hashes.lines().flat_map(|hash| hash.trim().chars().take(digits)).collect())
 }
 
 /// Runs `npm install`, not `npm ci`, which requires packages of every platform that not every registry has.
@@ -99,13 +113,30 @@ fn npm_install(source: &Path, folder: &Path) -> Result<()> {
         .map_err(|failure| failure.with_hint("the first installation needs access to the npm registry"))
 }
 
+/// Installs the packages of PyPI, if the project has some.
+fn pip_install(source: &Path, folder: &Path) -> Result<()> {
+    let file = source.join(PYTHON_FILE);
+    if !file.exists() {
+        return Ok(());
+    }
+    let pip = "python3 -m pip";
+    if !CommandLine::parse(&format!("{pip} --version")).can_run() {
+        return Err(XtaskError::new("the tests of script nodes need pip, but Python has none").with_hint(PYTHON_HINT));
+    }
+    let target = folder.join("python").display().to_string();
+    let install = CommandLine::parse(&format!("{pip} install --quiet --disable-pip-version-check --no-deps --target"));
+    let install = install.args([target, "-r".to_owned(), file.display().to_string()]);
+    out::print_error(&format!("$ {}   (once)", install.to_shell_text()));
+    install.run_quietly().map_err(|failure| failure.with_hint("the first installation needs access to PyPI"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lock_files_name_no_registry_and_pin_every_direct_dependency() {
-        for set in [STANDARD_AGENTS, EXTRA_AGENTS] {
+        for set in [STANDARD_AGENTS, SCRIPT_RUNTIMES, EXTRA_AGENTS] {
             let folder = repository_root().join("crates/ralph-cli/testing").join(set.folder);
             let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap();
             assert!(!lock.contains("\"resolved\""), "{}", set.folder);
@@ -122,6 +153,7 @@ mod tests {
         };
         assert_ne!(name(&STANDARD_AGENTS), name(&EXTRA_AGENTS));
         assert_eq!(name(&STANDARD_AGENTS).len(), 16);
+        assert_eq!(name(&SCRIPT_RUNTIMES).len(), 16);
     }
 
     #[test]

@@ -92,8 +92,8 @@ pub(crate) fn run_selected_tests(selection: &TestSelection) -> Result<()> {
 
 fn install_real_agents(selection: &TestSelection) -> (InstalledAgents, Vec<TestStep>) {
     let sets: &[AgentPackage] = match selection.agents {
-        AgentSelection::Standard => &[agents::STANDARD_AGENTS],
-        AgentSelection::All => &[agents::STANDARD_AGENTS, agents::EXTRA_AGENTS],
+        AgentSelection::Standard => &[agents::STANDARD_AGENTS, agents::SCRIPT_RUNTIMES],
+        AgentSelection::All => &[agents::STANDARD_AGENTS, agents::SCRIPT_RUNTIMES, agents::EXTRA_AGENTS],
     };
     let (mut installed, mut parts) = (InstalledAgents::new(), Vec::new());
     for set in sets {

@@ -79,6 +79,45 @@ const ARITHMETIC: &[&str] = &[
     "echo $[ $v.output ]",
 ];
 
+/// Expressions with a variable that holds a value. With the value 7 each prints `ok`.
+const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
+    "n=$v.output; (( n > 3 )) && echo ok",
+    "n=$v.output; (( $n > 3 )) && echo ok",
+    "n=$v.output; (( ${n} > 3 )) && echo ok",
+    "n=$v.output; (( ${n:-0} > 3 )) && echo ok",
+    "n=$v.output; (( ${n%M} > 3 )) && echo ok",
+    "n=$v.output; (( \"$n\" > 3 )) && echo ok",
+    "n=$v.output; m=n; (( ${!m} > 3 )) && echo ok",
+    "n=$v.output; [ \"$(( n + 1 ))\" = 8 ] && echo ok",
+    "n=$v.output; [ $[ n + 1 ] = 8 ] && echo ok",
+    "n=$v.output; x=$(( $n * 2 )); [ \"$x\" = 14 ] && echo ok",
+    "n=$v.output; [[ $n -gt 3 ]] && echo ok",
+    "n=$v.output; [[ n -gt 3 && -n $n ]] && echo ok",
+    "n=$v.output; [[ 3 -lt \"$n\" ]] && echo ok",
+    "n=$v.output; [[ ${n:-0} -gt 3 ]] && echo ok",
+    "n=$v.output; let 'm = n + 1'; [ \"$m\" = 8 ] && echo ok",
+    "n=$v.output; let m=$n; [ \"$m\" = 7 ] && echo ok",
+    "n=$v.output; declare -i m=$n; [ \"$m\" = 7 ] && echo ok",
+    "n=$v.output; for ((i = 0; i < n; i++)); do :; done; [ \"$i\" = 7 ] && echo ok",
+    "n=$v.output; x=abcdefghok; echo \"${x:n + 1}\"",
+    "n=$v.output; x=abcdefghok; echo \"${x:$n + 1:2}\"",
+    "n=$v.output; x=(a b c d e f g ok); echo \"${x[n]}\"",
+    "n=$v.output; x=(a b c d e f g ok); echo \"${x[$n]}\"",
+    "n=$v.output; x[n]=ok; echo \"${x[7]}\"",
+    "x=(1 $v.output); (( x[1] > 3 )) && echo ok",
+    "x=(1 $v.output); (( ${x[1]} > 3 )) && echo ok",
+    "(( $(printf '%s' $v.output) > 3 )) && echo ok",
+    "[[ $(printf '%s' $v.output) -gt 3 ]] && echo ok",
+    "[[ \"$(printf '%s' $v.output)\" -gt 3 ]] && echo ok",
+    "n=$(printf '%s' $v.output); (( n > 3 )) && echo ok",
+    "read -r n <<< $v.output; (( n > 3 )) && echo ok",
+    "f() { (( $1 > 3 )) && echo ok; }; f $v.output",
+    "f() { local n=${1:-0}; if (( n > 3 )); then echo ok; fi; }; f $v.output",
+    "set -euo pipefail; n=$v.output; if (( n > 3 )); then echo ok; fi",
+    "n=$v.output; x=`(( n > 3 )) && echo ok`; echo $x",
+    "n=$v.output; cat <<EOF\n$(( n > 3 ? 1 : 0 ))ok\nEOF\n",
+];
+
 const HOSTILE: &[&str] = &[
     "",
     " ",
@@ -204,6 +243,35 @@ fn an_arithmetic_expression_executes_nothing() {
 }
 
 // spec: W6
+// fault: 80
+#[test]
+fn an_expression_with_a_variable_executes_nothing() {
+    for script in EXPRESSIONS_WITH_VARIABLES {
+        for value in HOSTILE.iter().filter(|value| value.contains("touch")) {
+            run_script(script, value);
+        }
+    }
+}
+
+// spec: W6
+#[test]
+fn an_expression_with_a_variable_gets_its_number() {
+    for script in EXPRESSIONS_WITH_VARIABLES {
+        let output = run_script(script, "7");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.trim_end().ends_with("ok"), "{script}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{script}");
+    }
+}
+
+// spec: W6
+#[test]
+fn a_script_without_values_from_outside_keeps_its_expressions() {
+    let output = run_script("a=0x10; b='a * 2'; n=3; echo $(( b + n ))", "");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "35\n");
+}
+
+// spec: W6
 #[test]
 fn an_arithmetic_expression_gets_its_number() {
     let output = run_script("echo $(( $v.output + 1 )); [[ $v.output -gt 41 ]] && echo yes", " 42\n");
@@ -229,5 +297,15 @@ proptest! {
         for script in ARITHMETIC {
             run_script(script, &value);
         }
+    }
+
+    // spec: W6
+    // fault: 80
+    #[test]
+    fn no_value_of_a_variable_is_executed_in_an_expression(
+        script in proptest::sample::select(EXPRESSIONS_WITH_VARIABLES),
+        value in r#"(\w|[\[\]$()+='" \n-]|[an]\[\$\(touch pwned\)\]){0,20}"#,
+    ) {
+        run_script(script, &value);
     }
 }

@@ -46,7 +46,7 @@ fn measure_row(
     let file = workspace.path("memory.ndjson");
     write(&file)?;
     let project = workspace.create_project("memory")?;
-    let peak = measure_peak(reading_command(workspace, &project, &file))?;
+    let peak = measure_peak(reading_command(workspace, &project, &file), 0)?;
     remove_project(&project)?;
     let (ours, theirs) = (MeasuredValue::Megabytes(peak), MeasuredValue::Megabytes(MAX_MEGABYTES));
     Ok(ComparisonRow {
@@ -58,13 +58,13 @@ fn measure_row(
     })
 }
 
-/// Runs the command successfully and returns its peak memory in megabytes.
-fn measure_peak(mut command: Command) -> Result<f64> {
+/// Runs the command, which must exit with code `expected`, and returns its peak memory in megabytes.
+pub(super) fn measure_peak(mut command: Command, expected: i32) -> Result<f64> {
     let child = spawn_command(&mut command)?;
     let status = format!("/proc/{}/status", child.id());
     let (done, ended) = mpsc::channel();
     let waiter = thread::spawn(move || {
-        let finished = wait_for_exit(child, &command, 0);
+        let finished = wait_for_exit(child, &command, expected);
         let _ = done.send(());
         finished
     });

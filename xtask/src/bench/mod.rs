@@ -13,6 +13,7 @@ mod round_times;
 mod start;
 mod tasks;
 mod transcript;
+mod workflows;
 mod workspace;
 
 use crate::command_line::CommandLine;
@@ -39,6 +40,7 @@ const BENCHMARKS: &[BenchmarkEntry] = &[
     BenchmarkEntry { name: "hook", about: "answer time of the Stop hook", run: hook::run },
     BenchmarkEntry { name: "tasks", about: "commands with ten thousand tasks", run: tasks::run },
     BenchmarkEntry { name: "protected", about: "ten thousand protected tests at a claim", run: protected::run },
+    BenchmarkEntry { name: "workflows", about: "nodes, files and graphs of workflows", run: workflows::run },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -84,8 +86,9 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let message = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
-            message
-                .ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks, protected"),
+            message.ends_with(
+                "hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks, protected, workflows"
+            ),
             "{message}"
         );
         assert_eq!(select_benchmarks(&[]).unwrap().len(), BENCHMARKS.len());

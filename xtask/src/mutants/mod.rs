@@ -18,7 +18,7 @@ use outcomes::{MutantOutcome, OutcomeCounts};
 const VERSION: &str = "27.1.0";
 
 /// The sources of the rules that decide whether work is done, relative to the sources of ralph-core.
-const DECIDING_RULES: [&str; 10] = [
+const DECIDING_RULES: [&str; 11] = [
     "checks/seal.rs",
     "criterion/",
     "evidence/",
@@ -29,6 +29,7 @@ const DECIDING_RULES: [&str; 10] = [
     "receipt/proof_level.rs",
     "session_loop/",
     "step/",
+    "workflow/graph/",
 ];
 
 const RULES_FOLDER: &str = "crates/ralph-core/src";

@@ -48,7 +48,7 @@ impl ChildSources {
                 project: agents.project,
             };
             let found = resolver.resolve(agents.person).map_err(|error| in_workflow(&name, error))?;
-            let ResolvedAgents { agents, default_agent, notes: agent_notes } = found;
+            let ResolvedAgents { agents, default_agent, judge, notes: agent_notes } = found;
             resolved.notes.extend(notes.into_iter().chain(agent_notes).map(|note| format!("workflow {name}: {note}")));
             let definition = ChildDefinition {
                 workflow,
@@ -58,6 +58,7 @@ impl ChildSources {
                 file_sha256: sha256,
                 agents,
                 default_agent,
+                judge,
             };
             resolved.definitions.insert(name, definition);
         }

@@ -41,7 +41,7 @@ pub struct WorkflowEnd {
     pub exit_code: u8,
     /// The output of the run, if it has completed.
     pub output: Option<String>,
-    /// The proof level of a completed run, if anything was verified.
+    /// How well the work is proven, if the run has completed.
     pub proof: Option<ProofLevel>,
     /// The questions that wait for a person.
     pub questions: Vec<OpenQuestion>,
@@ -200,6 +200,9 @@ impl WorkflowDriver {
         let text = match progress {
             NodeProgress::Message { text } => text,
             NodeProgress::Child { activity, event } => return self.note_child_event(activity, event),
+            NodeProgress::Judged { activity, cost_micros } => {
+                return self.messages.push(WorkflowFact::Judged { activity, cost_micros });
+            }
             NodeProgress::Iteration { iteration, max_iterations } => {
                 self.metadata.set_iteration(iteration, max_iterations);
                 messages::iteration_started(iteration, max_iterations)
@@ -427,7 +430,7 @@ impl WorkflowDriver {
             reason: finished.reason.clone(),
             exit_code: finished.exit_code,
             output: finished.output.clone(),
-            proof: finished.proof.map(|proof| proof.as_str().to_owned()),
+            proof: finished.proof,
         });
         self.record(Vec::new()).await?;
         Ok(finished)

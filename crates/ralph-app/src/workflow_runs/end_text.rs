@@ -8,11 +8,11 @@ use super::driver::WorkflowEnd;
 
 /// Describes how a run ended. `interrupted_code` is the exit code after a signal.
 pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code: u8) -> WorkflowEnd {
-    let (mut output, mut proof) = (None, None);
+    let mut output = None;
     let reason = match end {
         GraphEnd::Completed { output: text, proof: level } => {
-            (output, proof) = (Some(text.text().to_owned()), *level);
-            describe_proof(proof)
+            output = Some(text.text().to_owned());
+            describe_proof(*level)
         }
         GraphEnd::Failed(failure) => describe_failure(workflow, failure),
         GraphEnd::Cancelled { reason, .. } | GraphEnd::OverBudget { reason } | GraphEnd::Interrupted { reason } => {
@@ -26,7 +26,14 @@ pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code
         Outcome::Interrupted => interrupted_code,
         Outcome::Exhausted | Outcome::Failed | Outcome::Stalled | Outcome::Blocked => exit_code::NOT_COMPLETE,
     };
-    WorkflowEnd { status: end.outcome().as_str(), reason, exit_code, output, proof, questions: Vec::new() }
+    WorkflowEnd {
+        status: end.outcome().as_str(),
+        reason,
+        exit_code,
+        output,
+        proof: end.proof_level(),
+        questions: Vec::new(),
+    }
 }
 
 fn describe_failure(workflow: &Workflow, failure: &GraphFailure) -> String {

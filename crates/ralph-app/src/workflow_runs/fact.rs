@@ -1,6 +1,7 @@
 //! The journal of a workflow run, which `--json` and the log print.
 use std::collections::BTreeMap;
 
+use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{GraphFact, NodeOutcome, NodeState, SkipReason};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,9 @@ pub enum WorkflowFact {
     QuestionAsked { node: String, question: String, text: String, decisions: Vec<String> },
     #[serde(rename = "question.answered")]
     QuestionAnswered { node: String, question: String, decision: String, text: String, person: String },
+    /// A judge was asked that belongs to no run of an agent.
+    #[serde(rename = "judged")]
+    Judged { activity: String, cost_micros: u64 },
     #[serde(rename = "message")]
     Message { text: String },
     #[serde(rename = "workflow.waiting")]
@@ -66,9 +70,9 @@ pub enum WorkflowFact {
         exit_code: u8,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
-        /// The proof level of a completed run, if anything was verified.
+        /// How well the work is proven, if the run has completed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        proof: Option<String>,
+        proof: Option<ProofLevel>,
     },
 }
 
@@ -84,7 +88,8 @@ impl WorkflowFact {
             | Self::NodeRetry { node, .. }
             | Self::ChildStarted { node, .. }
             | Self::QuestionAsked { node, .. }
-            | Self::QuestionAnswered { node, .. } => *node = format!("{prefix}{node}"),
+            | Self::QuestionAnswered { node, .. }
+            | Self::Judged { activity: node, .. } => *node = format!("{prefix}{node}"),
             Self::Message { text } => *text = format!("{prefix}{text}"),
             Self::Started { .. } | Self::Resumed | Self::Waiting | Self::Finished { .. } => {}
         }

@@ -1,4 +1,5 @@
 //! Finds workflow runs, with their actual status.
+use ralph_core::receipt::ProofLevel;
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
 
@@ -26,6 +27,8 @@ pub struct WorkflowRunView {
     pub children: Vec<WorkflowRunRow>,
     /// What agents have cost in the run and its children, in millionths of a dollar.
     pub cost_micros: Option<i64>,
+    /// How well the work is proven, if the run has completed.
+    pub proof: Option<ProofLevel>,
 }
 
 /// A question that waits for an answer.
@@ -117,18 +120,29 @@ impl WorkflowRunView {
         };
         let open_questions = load_open_questions(store, &run).await?;
         let children = store.child_workflow_runs(&run.id).await?;
-        let costs: Vec<i64> =
-            store.passes_of_workflow_tree(&run.id).await?.iter().filter_map(|pass| pass.cost_micros).collect();
+        let cost_micros = load_tree_cost(store, &run.id).await?;
+        let proof = load_proof(store, &run).await?;
         Ok(Self {
             children: children.into_iter().map(|child| with_actual_status(project, child)).collect(),
-            cost_micros: (!costs.is_empty()).then(|| costs.iter().sum()),
+            cost_micros,
             spec: serde_json::from_str(&run.spec).ok(),
             nodes,
             passes: passes.into_iter().map(named).collect(),
             open_questions,
+            proof,
             run,
         })
     }
+}
+
+/// Returns how well the work of a run is proven, as its end has recorded.
+async fn load_proof(store: &Store, run: &WorkflowRunRow) -> AppResult<Option<ProofLevel>> {
+    let last = store.workflow_events_after(&run.id, run.event_count.saturating_sub(1), 1).await?.pop();
+    let fact = last.and_then(|event| serde_json::from_str(&event.body).ok());
+    Ok(match fact {
+        Some(WorkflowFact::Finished { proof, .. }) => proof,
+        Some(_) | None => None,
+    })
 }
 
 /// Returns the questions of a run and its children that were asked and not answered, in their order.
@@ -169,4 +183,27 @@ pub async fn load_asked_questions(store: &Store, run: &WorkflowRunRow) -> AppRes
             _ => None,
         })
         .collect())
+}
+
+/// Returns what agents and judges have cost in a run and its children, in millionths of a dollar, if any cost is known.
+pub async fn load_tree_cost(store: &Store, run: &str) -> AppResult<Option<i64>> {
+    let passes = store.passes_of_workflow_tree(run).await?;
+    let mut costs: Vec<i64> = passes.iter().filter_map(|pass| pass.cost_micros).collect();
+    let mut open = vec![run.to_owned()];
+    while let Some(run) = open.pop() {
+        costs.extend(load_judge_cost(store, &run).await?);
+        open.extend(store.child_workflow_runs(&run).await?.into_iter().map(|child| child.id));
+    }
+    Ok((!costs.is_empty()).then(|| costs.iter().sum()))
+}
+
+/// Returns the costs of the judges of a run that no run of an agent asked, in millionths of a dollar.
+async fn load_judge_cost(store: &Store, run: &str) -> AppResult<Vec<i64>> {
+    let events = store.workflow_events_after(run, 0, u32::MAX).await?;
+    let facts = events.iter().filter(|event| event.body.contains("\"judged\""));
+    let costs = facts.filter_map(|event| match serde_json::from_str(&event.body) {
+        Ok(WorkflowFact::Judged { cost_micros, .. }) => Some(i64::try_from(cost_micros).unwrap_or(i64::MAX)),
+        Ok(_) | Err(_) => None,
+    });
+    Ok(costs.collect())
 }

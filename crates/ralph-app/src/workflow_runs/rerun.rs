@@ -74,8 +74,8 @@ pub async fn prepare_rerun(
             extra_args: request.extra_agent_args.clone(),
             project,
         };
-        let ResolvedAgents { agents, default_agent, notes: found } = resolver.resolve(person)?;
-        (spec.agents, spec.default_agent, notes) = (agents, default_agent, found);
+        let ResolvedAgents { agents, default_agent, judge, notes: found } = resolver.resolve(person)?;
+        (spec.agents, spec.default_agent, spec.judge, notes) = (agents, default_agent, judge, found);
         for child in spec.children.values_mut() {
             let resolver = AgentResolver {
                 workflow: &child.workflow,
@@ -83,8 +83,8 @@ pub async fn prepare_rerun(
                 extra_args: request.extra_agent_args.clone(),
                 project,
             };
-            let ResolvedAgents { agents, default_agent, .. } = resolver.resolve(person)?;
-            (child.agents, child.default_agent) = (agents, default_agent);
+            let ResolvedAgents { agents, default_agent, judge, .. } = resolver.resolve(person)?;
+            (child.agents, child.default_agent, child.judge) = (agents, default_agent, judge);
         }
     }
     let run = new_run_id();

@@ -1,8 +1,8 @@
 //! The services that all nodes of a workflow run share: where it works, with which settings and limits, and who sees its progress.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
@@ -84,6 +84,11 @@ pub enum NodeProgress {
     Output {
         text: String,
     },
+    /// A judge of a `checks` node or of a loop group was asked.
+    Judged {
+        activity: String,
+        cost_micros: u64,
+    },
     /// The child run of an activity reports this.
     Child {
         activity: ActivityId,
@@ -164,6 +169,14 @@ impl RunServices {
         let _ = self.progress.send(NodeProgress::Output { text: text.to_owned() });
     }
 
+    /// Counts what a judge has cost that no run of an agent asked.
+    pub fn record_judge_spend(&self, activity: &str, spend: ModelSpend) {
+        let account = format!("{}/{activity}", self.run);
+        self.host.budget.open_account(&account, ModelSpend::default()).record_spend(spend);
+        let cost_micros = spend.cost_micros.unwrap_or(0);
+        let _ = self.progress.send(NodeProgress::Judged { activity: activity.to_owned(), cost_micros });
+    }
+
     pub fn warn(&self, text: &str) {
         self.observer.on_warning(text);
     }
@@ -177,13 +190,15 @@ pub struct WorkflowBudget {
     /// The cost before this process drove the run.
     pub spent_before_micros: u64,
     ledger: CostLedger,
+    /// What each run of an agent had spent before this process drove it.
+    spent_before: Arc<Mutex<BTreeMap<String, ModelSpend>>>,
 }
 
 impl WorkflowBudget {
     #[must_use]
     pub fn new(limit_micros: Option<u64>, spent_before_micros: u64) -> Self {
         let limit_micros = Arc::new(AtomicU64::new(limit_micros.unwrap_or(u64::MAX)));
-        Self { limit_micros, spent_before_micros, ledger: CostLedger::default() }
+        Self { limit_micros, spent_before_micros, ..Self::default() }
     }
 
     /// Replaces the limit, for all agents that start from now on.
@@ -211,6 +226,14 @@ impl WorkflowBudget {
             let budget = Budget { max_cost_micros: Some(max_cost_micros), ..Budget::default() };
             ScopedBudget { scope: BudgetScope::Worker, budget }
         }));
+    }
+
+    /// Returns what a run had spent before this process, given what it has spent now. A loop is driven several times by
+    /// the same process.
+    #[must_use]
+    pub fn spent_before_process(&self, run: &str, spent: ModelSpend) -> ModelSpend {
+        let mut runs = self.spent_before.lock().unwrap_or_else(PoisonError::into_inner);
+        *runs.entry(run.to_owned()).or_insert(spent)
     }
 
     pub fn open_account(&self, run: &str, spent_before: ModelSpend) -> CostAccount {

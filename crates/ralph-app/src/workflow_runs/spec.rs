@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::policy::Policy;
 use ralph_core::workflow::{ChildWorkflowNode, Node, NodeId, NodeKind, Workflow};
-use ralph_engine::run_driver::StoredAgent;
+use ralph_engine::run_driver::{StoredAgent, StoredJudge};
 use serde::{Deserialize, Serialize};
 
 /// The version of this format. A newer ralph writes a higher one.
@@ -40,6 +40,9 @@ pub struct WorkflowRunSpec {
     pub agents: BTreeMap<String, StoredAgent>,
     /// The agent of nodes that name none.
     pub default_agent: StoredAgent,
+    /// The judge of the checks, if one of them needs one.
+    #[serde(default)]
+    pub judge: Option<StoredJudge>,
     /// The limits of the runs of agents.
     pub policy: Policy,
     /// How many agents may work at the same time.
@@ -65,6 +68,9 @@ pub struct ChildDefinition {
     #[serde(default)]
     pub agents: BTreeMap<String, StoredAgent>,
     pub default_agent: StoredAgent,
+    /// The judge of the checks, if one of them needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<StoredJudge>,
 }
 
 impl WorkflowRunSpec {
@@ -86,6 +92,7 @@ impl WorkflowRunSpec {
             worktree: None,
             agents: definition.agents,
             default_agent: definition.default_agent,
+            judge: definition.judge,
             policy: self.policy.clone(),
             slots: self.slots,
             max_cost_micros: self.max_cost_micros,

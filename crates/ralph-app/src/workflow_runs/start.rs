@@ -16,7 +16,7 @@ use super::driver::WorkflowEnd;
 use super::fact::{NodeAgent, WorkflowFact};
 use super::journal::RunStatus;
 use super::log::WorkflowLog;
-use super::lookup::find_root_run;
+use super::lookup::{find_root_run, load_tree_cost};
 use super::observer::WorkflowObserver;
 use super::opened_run::{DriveLinks, GraphStart, OpenedRun, RunLocks, parse_spec, take_locks};
 use super::orders::ordered_limit;
@@ -174,8 +174,7 @@ async fn drive_in_process(
     {
         return Ok(stopped_in_setup(opened, signal));
     }
-    let passes = store.passes_of_workflow_tree(&opened.run).await?;
-    let spent: i64 = passes.iter().filter_map(|pass| pass.cost_micros).sum();
+    let spent = load_tree_cost(&store, &opened.run).await?.unwrap_or(0);
     let limit = ordered_limit(&store, &opened.run).await?.or(opened.spec.max_cost_micros);
     let budget = WorkflowBudget::new(limit, u64::try_from(spent).unwrap_or(0));
     let store = Arc::new(store);
@@ -183,26 +182,20 @@ async fn drive_in_process(
     let links = DriveLinks { control, observer: Arc::clone(&process.observer), parent: None };
     let host = host_of(process, Arc::clone(&store), budget, &opened);
     let driven = opened.drive_graph(Arc::new(host), links, worktree).await;
-    let costs = match &driven {
-        Ok(_) => store.passes_of_workflow_tree(&run).await,
-        Err(_) => Ok(Vec::new()),
+    let cost = match &driven {
+        Ok(_) => load_tree_cost(&store, &run).await,
+        Err(_) => Ok(None),
     };
-    let (driven, passes) = match (driven, costs) {
-        (Ok(driven), Ok(passes)) => (driven, passes),
-        (Err(error), _) => {
+    let (driven, cost_micros) = match (driven, cost) {
+        (Ok(driven), Ok(cost)) => (driven, cost),
+        (Err(error), _) | (_, Err(error)) => {
             abandon_store(store);
             return Err(error);
-        }
-        (_, Err(error)) => {
-            abandon_store(store);
-            return Err(error.into());
         }
     };
     if let Some(store) = Arc::into_inner(store) {
         store.close().await;
     }
-    let costs: Vec<i64> = passes.iter().filter_map(|pass| pass.cost_micros).collect();
-    let cost_micros = (!costs.is_empty()).then(|| costs.iter().sum());
     Ok(FinishedWorkflow { run, end: driven.end, worktree: driven.worktree, log: driven.log, cost_micros })
 }
 

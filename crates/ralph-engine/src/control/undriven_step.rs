@@ -38,7 +38,7 @@ pub(super) struct UndrivenStep<'a> {
     at: UnixMillis,
     fence: i64,
     first_seq: i64,
-    state: LoopState,
+    pub(super) state: LoopState,
     pub(super) effects: Vec<Effect>,
 }
 

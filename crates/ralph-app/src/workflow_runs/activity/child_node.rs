@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use ralph_agents::AgentEvent;
 use ralph_core::outcome::Outcome;
-use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::WorktreeUse;
 use ralph_core::workflow::graph::{ActivityId, ActivityResult, FailureKind, NodeFailure, NodeSuccess};
 use ralph_engine::run_driver::{ControlEvent, ControlInput, new_run_id};
@@ -192,7 +191,7 @@ impl ActivityRunner {
             reason,
             exit_code,
             output,
-            proof: proof.as_deref().and_then(ProofLevel::parse),
+            proof,
             questions: Vec::new(),
         })
     }

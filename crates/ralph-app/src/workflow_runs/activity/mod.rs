@@ -6,6 +6,7 @@ mod checks_node;
 mod child_node;
 mod control_relay;
 mod guidance;
+mod loop_completion;
 mod loop_node;
 mod pass_observer;
 mod read_only;
@@ -40,6 +41,8 @@ pub struct ReadyActivity {
     pub action: ReadyAction,
     /// Whether it was running when an earlier process ended.
     pub is_recovery: bool,
+    /// The last messages of the agents directly before it, for judges and plugins.
+    pub report: String,
     /// The node whose session it continues, if it continues one.
     pub session: SessionChoice,
 }

@@ -77,6 +77,7 @@ fn format_fact(fact: &WorkflowFact) -> Option<String> {
         | WorkflowFact::ChildStarted { .. }
         | WorkflowFact::QuestionAsked { .. }
         | WorkflowFact::QuestionAnswered { .. }
+        | WorkflowFact::Judged { .. }
         | WorkflowFact::Message { .. }
         | WorkflowFact::Waiting
         | WorkflowFact::Finished { .. } => None,

@@ -17,7 +17,9 @@ impl Scanner<'_> {
         };
         self.advance(length + 2);
         let command = unescape(inside.get(..length).unwrap_or_default(), is_in_double_quotes);
-        let edited = Scanner::new(&command, self.variables).edit();
+        let guards_numbers = self.guards_numbers;
+        let scanner = Scanner { guards_numbers, ..Scanner::new(&command, self.variables) };
+        let edited = scanner.edit();
         for mut reference in edited.references {
             // Escapes before the reference shift it; the command itself is then close enough for a message.
             let end = (start + 1 + reference.range.end).min(self.at);

@@ -112,16 +112,31 @@ impl Scanner<'_> {
         let Some(start) = code.word_start.take() else { return };
         let word = text.get(start..at).unwrap_or_default();
         let first_edit = code.word_first_edit;
+        if code.command == CommandKind::Let && !code.is_command_start {
+            self.guard_let_word(start, word);
+            return;
+        }
         if let Some(test) = code.test {
+            let compared;
             let marked = if is_numeric_operator(word) {
-                code.test = Some(TestWords { previous_first_edit: first_edit, is_right_side: true });
+                code.test = Some(TestWords { previous_first_edit: first_edit, is_right_side: true, ..test });
+                compared = Some((test.previous_start, test.previous_end));
                 test.previous_first_edit..first_edit
             } else {
-                let next = TestWords { previous_first_edit: first_edit, is_right_side: false };
+                let next = TestWords {
+                    previous_first_edit: first_edit,
+                    previous_start: start,
+                    previous_end: at,
+                    is_right_side: false,
+                };
                 code.test = (word != "]]").then_some(next);
+                compared = test.is_right_side.then_some((start, at));
                 if test.is_right_side { first_edit..edits } else { 0..0 }
             };
             mark_numbers(self.edits.get_mut(marked).unwrap_or_default(), frame_index);
+            if let Some((start, end)) = compared {
+                self.guard_compared_name(start, end);
+            }
             return;
         }
         code.classify_word(word, edits);
@@ -157,7 +172,10 @@ impl Scanner<'_> {
             code.start_command();
             return;
         }
-        self.frames.pop();
+        let closed = self.frames.pop();
+        if let Some(Frame::Code(closed)) = closed {
+            self.close_number_check(closed.output);
+        }
         // After a subshell or the `()` of a function; a substitution is part of a word.
         if let Some(code) = self.code_frame().filter(|code| code.word_start.is_none()) {
             code.start_command();
@@ -203,6 +221,9 @@ impl Scanner<'_> {
     }
 
     pub fn open_arithmetic(&mut self, closer: ArithmeticCloser, is_key: bool) {
+        if !is_key {
+            self.guard_bare_names(closer);
+        }
         self.frames.push(Frame::Arithmetic(ArithmeticFrame { closer, depth: 0, is_key }));
     }
 
@@ -246,7 +267,7 @@ impl CodeFrame {
         match word {
             "case" => self.case_depth += 1,
             "esac" => self.case_depth = self.case_depth.saturating_sub(1),
-            "[[" => self.test = Some(TestWords { previous_first_edit: edits, is_right_side: false }),
+            "[[" => self.test = Some(TestWords { previous_first_edit: edits, ..TestWords::default() }),
             _ => self.command = CommandKind::from_name(word),
         }
     }

@@ -34,6 +34,14 @@ pub(super) enum Replacement {
         name: &'static str,
         quoting: Quoting,
     },
+    /// An expansion in `[[ … ]]`, which is checked if the operator compares numbers.
+    Compared {
+        checked: String,
+        original: String,
+        /// The index of the code frame whose word contains it directly.
+        code_frame: usize,
+        is_number: bool,
+    },
 }
 
 pub(super) struct ValueEdit {
@@ -120,6 +128,13 @@ impl Replacement {
             Self::Text(text) => text,
             Self::Value(value) => value.quoting.expansion(&variables.name(&value.reference, value.usage)),
             Self::Variable { name, quoting } => quoting.expansion(name),
+            Self::Compared { checked, original, is_number, .. } => {
+                if is_number {
+                    checked
+                } else {
+                    original
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Quotes and expansions: `'…'`, `"…"`, `${…}`, `$((…))`, and references.
 use super::edits::{Edit, Quoting, Replacement, ValueEdit};
-use super::frames::{ArithmeticCloser, CodeFrame, Frame, ParameterFrame, ParameterOperator};
+use super::frames::{ArithmeticCloser, CodeFrame, Frame, NumberContext, ParameterFrame, ParameterOperator};
 use super::scanner::Scanner;
 use super::{ScriptReference, ValueUsage};
 use crate::workflow::references::{TextReference, find_unbraced_references, identifier_len, parse_value_reference};
@@ -45,6 +45,7 @@ impl Scanner<'_> {
             Some(b'}') => {
                 self.advance(1);
                 self.frames.pop();
+                self.close_number_check(parameter.output);
             }
             Some(b'"') => {
                 self.advance(1);
@@ -97,8 +98,9 @@ impl Scanner<'_> {
                 self.open_arithmetic(ArithmeticCloser::DoubleParenthesis, false);
             }
             Some(b'(') => {
+                let output = self.open_number_check();
                 self.advance(2);
-                self.frames.push(Frame::Code(CodeFrame::new(true, true)));
+                self.frames.push(Frame::Code(CodeFrame { output, ..CodeFrame::new(true, true) }));
             }
             Some(b'[') => {
                 self.advance(2);
@@ -108,7 +110,12 @@ impl Scanner<'_> {
             Some(b'\'') if is_plain => self.scan_ansi_quotes(),
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => self.scan_name(),
             // `$$`, `$#`, `$?` and their like are whole; a `$` before a quote is only a `$`.
-            Some(byte) if byte.is_ascii_digit() || b"$#?!@*-".contains(&byte) => self.advance(2),
+            Some(byte) if byte.is_ascii_digit() => {
+                let name = self.rest().get(1..2).unwrap_or_default();
+                self.guard_expansion(name, 2);
+                self.advance(2);
+            }
+            Some(byte) if b"$#?!@*-".contains(&byte) => self.advance(2),
             _ => self.advance(1),
         }
     }
@@ -118,7 +125,9 @@ impl Scanner<'_> {
         let rest = self.rest().get(1..).unwrap_or_default();
         let Some((reference, length)) = parse_value_reference(rest) else {
             let length = identifier_len(rest);
-            self.expands_base_branch |= rest.get(..length) == Some(WorkflowVariable::BaseBranch.name());
+            let name = rest.get(..length).unwrap_or_default();
+            self.expands_base_branch |= name == WorkflowVariable::BaseBranch.name();
+            self.guard_expansion(name, 1 + length);
             self.advance(1 + length);
             return;
         };
@@ -154,7 +163,7 @@ impl Scanner<'_> {
     }
 
     /// The index of the code frame whose word the scanner is in, in double quotes or not.
-    fn direct_code_frame(&self) -> Option<usize> {
+    pub fn direct_code_frame(&self) -> Option<usize> {
         let last = self.frames.len().checked_sub(1)?;
         let index = if matches!(self.frames.last(), Some(Frame::DoubleQuotes)) { last.checked_sub(1)? } else { last };
         matches!(self.frames.get(index), Some(Frame::Code(_))).then_some(index)
@@ -206,6 +215,20 @@ impl Scanner<'_> {
             Some(Frame::Parameter(parameter)) => parameter.is_quoted,
             Some(Frame::DoubleQuotes | Frame::Arithmetic(_) | Frame::HeredocBody { .. }) => true,
         };
+        let is_length = self.byte(2) == Some(b'#') && self.byte(3) != Some(b'}');
+        let inside = self.rest().get(2..).unwrap_or_default();
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        let name = identifier_len(inside).max(digits);
+        let is_plain = name > 0 && inside.as_bytes().get(name) == Some(&b'}');
+        let output = match (is_plain, is_length) {
+            (true, _) => {
+                self.guard_expansion(inside.get(..name).unwrap_or_default(), name + 3);
+                NumberContext::Text
+            }
+            // A length is a number.
+            (false, true) => NumberContext::Text,
+            (false, false) => self.open_number_check(),
+        };
         self.advance(2);
         self.advance(usize::from(matches!(self.byte(0), Some(b'!' | b'#')) && self.byte(1) != Some(b'}')));
         let name = identifier_len(self.rest());
@@ -215,7 +238,10 @@ impl Scanner<'_> {
         let has_subscript = self.byte(0) == Some(b'[');
         let operator_at = if has_subscript { self.subscript_len() } else { 0 };
         let operator = parameter_operator(self.byte(operator_at), self.byte(operator_at + 1));
-        self.frames.push(Frame::Parameter(ParameterFrame { is_quoted, operator }));
+        self.frames.push(Frame::Parameter(ParameterFrame { is_quoted, operator, output }));
+        if operator == ParameterOperator::Substring {
+            self.guard_substring(operator_at + 1);
+        }
         if has_subscript {
             self.advance(1);
             let is_key = self.has_associative_arrays;

@@ -35,6 +35,8 @@ pub(super) struct CodeFrame {
     /// The `case` commands that are open: a `)` ends a pattern.
     pub case_depth: usize,
     pub command: CommandKind,
+    /// How the shell reads the output, if the frame is a substitution.
+    pub output: NumberContext,
     /// Inside `[[ … ]]`.
     pub test: Option<TestWords>,
 }
@@ -50,6 +52,7 @@ impl CodeFrame {
             is_command_start: has_commands,
             case_depth: 0,
             command: CommandKind::Other,
+            output: NumberContext::Text,
             test: None,
         }
     }
@@ -64,6 +67,20 @@ impl CodeFrame {
 pub(super) struct ParameterFrame {
     pub is_quoted: bool,
     pub operator: ParameterOperator,
+    /// How the shell reads the result.
+    pub output: NumberContext,
+}
+
+/// How the shell reads the result of an expansion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NumberContext {
+    Text,
+    /// As an expression.
+    Number,
+    /// As an expression, if an operator of `[[ … ]]` compares numbers.
+    Compared {
+        code_frame: usize,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

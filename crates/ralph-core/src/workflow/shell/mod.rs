@@ -9,6 +9,7 @@ mod code;
 mod edits;
 mod expansions;
 mod frames;
+mod guards;
 mod heredoc;
 mod scanner;
 #[cfg(test)]
@@ -78,9 +79,12 @@ pub struct ScriptReference {
 pub fn rewrite_script(script: &str) -> RewrittenScript {
     let mut variables = ScriptVariables::default();
     let edited = Scanner::new(script, &mut variables).edit();
+    // On the first line, so that line numbers stay the same.
+    let functions = guards::functions_for(&edited.text);
+    let text = alloc::format!("{functions}{}", edited.text);
     let uses_base_branch = edited.expands_base_branch && !script.contains("BASE_BRANCH=");
     RewrittenScript {
-        text: edited.text,
+        text,
         values: variables.into_values(),
         spliced_variables: edited.spliced_variables,
         uses_base_branch,

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::edits::{Edit, EditedText, ScriptVariables, apply_edits};
 use super::frames::{CodeFrame, Frame};
+use super::guards::takes_outside_values;
 use super::{ScriptReference, UnexpandedVariable};
 use crate::workflow::variables::WorkflowVariable;
 
@@ -17,6 +18,8 @@ pub(super) struct Scanner<'a> {
     /// The number of bodies of here-documents among the frames.
     pub open_bodies: usize,
     pub edits: Vec<Edit>,
+    /// Whether variables in expressions are checked.
+    pub guards_numbers: bool,
     pub references: Vec<ScriptReference>,
     pub spliced_variables: BTreeSet<WorkflowVariable>,
     pub expands_base_branch: bool,
@@ -35,6 +38,7 @@ impl<'a> Scanner<'a> {
             frames: Vec::from([Frame::Code(CodeFrame::new(false, true))]),
             open_bodies: 0,
             edits: Vec::new(),
+            guards_numbers: takes_outside_values(text),
             references: Vec::new(),
             spliced_variables: BTreeSet::new(),
             expands_base_branch: false,

@@ -148,10 +148,15 @@ fn an_arithmetic_expression_gets_only_numbers() {
         ("echo $(( $a.output + 1 ))", "echo $(( ${RALPH_N1} + 1 ))"),
         ("(( $a.output > 1 )) && x", "(( ${RALPH_N1} > 1 )) && x"),
         ("if (( $a.output )); then x; fi", "if (( ${RALPH_N1} )); then x; fi"),
-        ("for ((i=0; i<$a.output; i++)); do x; done", "for ((i=0; i<${RALPH_N1}; i++)); do x; done"),
+        (
+            "for ((i=0; i<$a.output; i++)); do x; done",
+            "for ((0${i:++${i//*[!-+0123456789 ]*/ 1 1 }}, i=0;0${i:++${i//*[!-+0123456789 ]*/ 1 1 }},  \
+             i<${RALPH_N1};0${i:++${i//*[!-+0123456789 ]*/ 1 1 }},  i++)); do x; done",
+        ),
         ("[[ $a.output -gt 1 ]]", "[[ \"${RALPH_N1}\" -gt 1 ]]"),
         ("[[ 1 -lt \"$a.output\" && $a.output == x ]]", "[[ 1 -lt \"${RALPH_N1}\" && \"${RALPH_V2}\" == x ]]"),
         ("let x=$a.output", "let x=\"${RALPH_N1}\""),
+        ("let x+=$a.output", "let \"0${x:++${x//*[!-+0123456789 ]*/ 1 1 }}\" x+=\"${RALPH_N1}\""),
         ("declare -i x=$a.output", "declare -i x=\"${RALPH_N1}\""),
         ("echo ${x:$a.output:2}", "echo ${x:${RALPH_N1}:2}"),
         ("echo ${x[$a.output]}", "echo ${x[${RALPH_N1}]}"),
@@ -164,10 +169,27 @@ fn an_arithmetic_expression_gets_only_numbers() {
 fn a_comparison_that_takes_texts_gets_the_text() {
     assert_rewritten(&[
         ("[ \"$a.output\" -gt 1 ]", "[ \"${RALPH_V1}\" -gt 1 ]"),
-        ("[[ $(echo $a.output) -gt 1 ]]", "[[ $(echo \"${RALPH_V1}\") -gt 1 ]]"),
+        ("[[ $x == $(echo $a.output) ]]", "[[ $x == $(echo \"${RALPH_V1}\") ]]"),
         ("declare -A m; echo ${m[$a.output]}", "declare -A m; echo ${m[${RALPH_V1}]}"),
         ("x=$((cd /; echo $a.output) | wc)", "x=$((cd /; echo \"${RALPH_V1}\") | wc)"),
     ]);
+}
+
+// spec: W6
+// fault: 80
+#[test]
+fn the_variables_of_an_expression_are_checked_if_the_script_takes_values() {
+    let n = "${n//*[!-+0123456789 ]*/ 1 1 }";
+    let guard = format!("0${{n:++{n}}}");
+    assert_rewritten(&[
+        ("n=$a.output; (( n > 1 ))", &format!("n=\"${{RALPH_V1}}\"; (( {guard},  n > 1 ))").replace("(( 0", "((0")),
+        ("n=$a.output; (( $n > 1 ))", &format!("n=\"${{RALPH_V1}}\"; (( {n} > 1 ))")),
+        ("n=$a.output; [[ $n -gt 1 ]]", &format!("n=\"${{RALPH_V1}}\"; [[ {n} -gt 1 ]]")),
+        ("n=$a.output; [[ n -gt 1 ]]", &format!("n=\"${{RALPH_V1}}\"; [[ {n} -gt 1 ]]")),
+        ("n=1; (( n > 1 ))", "n=1; (( n > 1 ))"),
+    ]);
+    let called = rewritten("[[ $(echo $a.output) -gt 1 ]]");
+    assert!(called.ends_with("; [[ $(__ralph_number \"$(echo \"${RALPH_V1}\")\") -gt 1 ]]"), "{called}");
 }
 
 // spec: W6

@@ -39,6 +39,9 @@ pub(super) fn is_command_prefix(word: &str) -> bool {
 pub(super) struct TestWords {
     /// The number of edits before the previous word.
     pub previous_first_edit: usize,
+    /// The start and the end of the previous word.
+    pub previous_start: usize,
+    pub previous_end: usize,
     /// Whether the current word is the right side of a numeric comparison.
     pub is_right_side: bool,
 }
@@ -53,7 +56,11 @@ pub(super) fn mark_numbers(edits: &mut [Edit], frame: usize) {
     for edit in edits {
         match &mut edit.replacement {
             Replacement::Value(value) if value.code_frame == Some(frame) => value.usage = ValueUsage::Number,
-            Replacement::Value(_) | Replacement::Text(_) | Replacement::Variable { .. } => {}
+            Replacement::Compared { code_frame, is_number, .. } if *code_frame == frame => *is_number = true,
+            Replacement::Compared { .. }
+            | Replacement::Value(_)
+            | Replacement::Text(_)
+            | Replacement::Variable { .. } => {}
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const STANDARD_AGENTS: AgentPackage =
 pub(crate) const EXTRA_AGENTS: AgentPackage = AgentPackage {
     folder: "more_agents",
     variable: "RALPH_TEST_MORE_AGENTS",
-    agents: "gemini, qwen, copilot, cline and goose",
+    agents: "gemini, qwen, copilot, cline, goose, pi, claude-agent-acp and codex-acp",
 };
 
 /// The runtimes of script nodes, from npm and PyPI.

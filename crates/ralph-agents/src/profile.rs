@@ -237,7 +237,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(compared, 7);
+        assert_eq!(compared, 10);
     }
 
     #[test] // spec: A8

@@ -35,6 +35,10 @@ const RECORDINGS: &[(&str, &str, ExpectedResult)] = &[
     ("cline", recorded!("cline/401"), ExpectedResult::Failure(AgentErrorKind::Auth)),
     ("goose", recorded!("goose/ok"), ExpectedResult::Claim),
     ("goose", recorded!("goose/401"), ExpectedResult::Failure(AgentErrorKind::Auth)),
+    ("pi", recorded!("pi/ok"), ExpectedResult::Claim),
+    ("pi", recorded!("pi/401"), ExpectedResult::Failure(AgentErrorKind::Auth)),
+    ("claude-agent-acp", recorded!("acp/claude-agent-acp"), ExpectedResult::Claim),
+    ("codex-acp", recorded!("acp/codex-acp"), ExpectedResult::Claim),
     ("acp", recorded!("acp/opencode-perm"), ExpectedResult::Claim),
     ("acp", recorded!("acp/gemini-401"), ExpectedResult::Failure(AgentErrorKind::Auth)),
 ];

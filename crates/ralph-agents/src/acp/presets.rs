@@ -1,5 +1,5 @@
 //! Programs that speak the Agent Client Protocol, as data: `--agent kimi` is `--agent acp` with this program and these
-//! arguments. The project has not run them, except for claude-agent-acp; the facts are from their documentation.
+//! arguments. Those with a tested version are run by the tests; the facts about the others are from their documentation.
 use super::launch::PERMISSION_GRANTS;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::profile::{AgentProfile, InstallMethod};
@@ -16,6 +16,7 @@ struct AcpPreset {
     program: &'static str,
     args: &'static [&'static str],
     npm_package: Option<&'static str>,
+    tested_version: Option<&'static str>,
     install: &'static str,
     login_hint: &'static str,
     login_variables: &'static [&'static str],
@@ -26,7 +27,7 @@ impl AcpPresetAgent {
     const fn new(preset: &AcpPreset) -> Self {
         let profile = AgentProfile {
             npm_package: preset.npm_package,
-            tested_version: None,
+            tested_version: preset.tested_version,
             install: InstallMethod::from_command(preset.install),
             login_hint: preset.login_hint,
             login_variables: preset.login_variables,
@@ -63,6 +64,7 @@ pub(crate) static KIMI: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "kimi",
     args: &["acp"],
     npm_package: None,
+    tested_version: None,
     install: "uv tool install kimi-cli",
     login_hint: "run `kimi login`",
     login_variables: &["KIMI_API_KEY"],
@@ -74,6 +76,7 @@ pub(crate) static VIBE: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "vibe-acp",
     args: &[],
     npm_package: None,
+    tested_version: None,
     install: "uv tool install mistral-vibe",
     login_hint: "run `vibe --setup`, or set MISTRAL_API_KEY",
     login_variables: &["MISTRAL_API_KEY"],
@@ -85,6 +88,7 @@ pub(crate) static KIRO: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "kiro-cli",
     args: &["acp"],
     npm_package: None,
+    tested_version: None,
     install: "curl -fsSL https://cli.kiro.dev/install | bash",
     login_hint: "run `kiro-cli login`",
     login_variables: &["KIRO_API_KEY"],
@@ -96,6 +100,7 @@ pub(crate) static CURSOR_AGENT: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset 
     program: "cursor-agent",
     args: &["acp"],
     npm_package: None,
+    tested_version: None,
     install: "curl https://cursor.com/install -fsS | bash",
     login_hint: "run `cursor-agent login`, or set CURSOR_API_KEY",
     login_variables: &["CURSOR_API_KEY"],
@@ -107,6 +112,7 @@ pub(crate) static AUGGIE: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "auggie",
     args: &["--acp"],
     npm_package: Some("@augmentcode/auggie"),
+    tested_version: None,
     install: "npm install -g @augmentcode/auggie",
     login_hint: "run `auggie login`, or set AUGMENT_SESSION_AUTH",
     login_variables: &["AUGMENT_SESSION_AUTH"],
@@ -118,6 +124,7 @@ pub(crate) static DROID: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "droid",
     args: &["exec", "--output-format", "acp"],
     npm_package: Some("@factory/cli"),
+    tested_version: None,
     install: "npm install -g @factory/cli",
     login_hint: "run `droid` once and log in, or set FACTORY_API_KEY",
     login_variables: &["FACTORY_API_KEY"],
@@ -129,6 +136,7 @@ pub(crate) static CLAUDE_AGENT_ACP: AcpPresetAgent = AcpPresetAgent::new(&AcpPre
     program: "claude-agent-acp",
     args: &[],
     npm_package: Some("@agentclientprotocol/claude-agent-acp"),
+    tested_version: Some("0.100.0"),
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     login_hint: "run `claude` once and log in, or set ANTHROPIC_API_KEY",
     login_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -140,6 +148,7 @@ pub(crate) static CODEX_ACP: AcpPresetAgent = AcpPresetAgent::new(&AcpPreset {
     program: "codex-acp",
     args: &[],
     npm_package: Some("@agentclientprotocol/codex-acp"),
+    tested_version: Some("2.6.0"),
     install: "npm install -g @agentclientprotocol/codex-acp",
     login_hint: "run `codex login`, or set OPENAI_API_KEY",
     login_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],

@@ -25,7 +25,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@earendil-works/pi-coding-agent"),
-    tested_version: None,
+    tested_version: Some("0.87.1"),
     install: InstallMethod::from_command("npm install -g @earendil-works/pi-coding-agent"),
     login_hint: "run `pi` once and `/login`, or set the key of a provider, such as ANTHROPIC_API_KEY",
     login_variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],

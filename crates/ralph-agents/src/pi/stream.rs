@@ -22,6 +22,7 @@ const IGNORED_RECORDS: &[&str] = &[
     "compaction_start",
     "compaction_end",
     "auto_retry_end",
+    "entry_appended",
 ];
 
 pub(crate) fn stream_parser() -> impl StreamParser {

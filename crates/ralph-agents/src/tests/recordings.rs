@@ -18,7 +18,8 @@ const RECORDING_FOLDERS: &[(&str, &str, usize)] = &[
     ("cline", "cline", 14),
     ("goose", "goose", 8),
     ("amp", "amp", 2),
-    ("acp", "acp", 24),
+    ("pi", "pi", 2),
+    ("acp", "acp", 26),
 ];
 
 /// Recordings that are not in the agent's JSON format at all.

@@ -17,7 +17,7 @@ pub(super) const CLAUDE: AgentSpec = AgentSpec {
 };
 
 /// Without the four switches it looks for its vendor's hosts.
-fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
+pub(super) fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
     let on = || "1".to_owned();
     vec![
         ("ANTHROPIC_BASE_URL", fixture.server.url()),

@@ -18,7 +18,7 @@ const CODEX: AgentSpec = AgentSpec {
 };
 
 /// Without the switches it asks for updates, plugins and analytics, and waits for them at its end.
-fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
+pub(super) fn configure(fixture: &Fixture) -> Vec<(&'static str, String)> {
     let settings = format!(
         r#"model = "gpt-5.5"
 model_provider = "scripted"

@@ -4,6 +4,8 @@ mod cline;
 mod copilot;
 mod gemini;
 mod goose;
+mod pi;
+mod presets;
 mod qwen;
 
 use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};

@@ -143,10 +143,15 @@ impl WorkflowDriver {
                 while let Ok(progress) = self.progress.try_recv() {
                     self.note_progress(progress);
                 }
-                self.events.push_back(GraphEvent::ActivityEnded { activity, result });
-                if self.services.host.budget.is_exhausted() {
-                    let reason = "the cost limit of the workflow run is reached".to_owned();
-                    self.events.push_back(GraphEvent::BudgetExhausted { reason });
+                let is_completed = matches!(result, ActivityResult::Completed(_));
+                let ended = GraphEvent::ActivityEnded { activity, result };
+                let exhausted = self.services.host.budget.is_exhausted().then(|| GraphEvent::BudgetExhausted {
+                    reason: "the cost limit of the workflow run is reached".to_owned(),
+                });
+                // A node that has completed may be the last one. What stopped at the limit is no failure of the node.
+                match is_completed {
+                    true => self.events.extend(std::iter::once(ended).chain(exhausted)),
+                    false => self.events.extend(exhausted.into_iter().chain([ended])),
                 }
             }
             DriverInput::RetryDelayOver { activity } => {

@@ -194,11 +194,14 @@ fn assert_no_restart_after_end(facts: &[Value]) {
                 .find(|later| later["event"] == "attempt.started" && later["iteration"] == fact["iteration"]);
             assert!(again.is_none(), "I2: {fact} and then {again:?}");
         }
-        if fact["event"] == "run.finished" && !after.is_empty() {
-            let next = after[0]["event"].as_str().unwrap();
-            // A workflow closes the run of a loop that waits for its next iteration.
-            let is_closed =
-                next == "run.finished" && ["cancelled", "exhausted"].iter().any(|end| after[0]["outcome"] == *end);
+        // A workflow verifies the completion of a loop that waits for its next iteration.
+        let is_verdict = |later: &Value| fact["outcome"] == "interrupted" && later["event"] == "verdict";
+        let next_fact = after.iter().find(|later| !is_verdict(later));
+        if let Some(next_fact) = next_fact.filter(|_| fact["event"] == "run.finished") {
+            let next = next_fact["event"].as_str().unwrap();
+            // It closes such a run, or the verdict ends it.
+            let is_closed = next == "run.finished"
+                && ["cancelled", "exhausted", "blocked"].iter().any(|end| next_fact["outcome"] == *end);
             let is_expected = match fact["outcome"].as_str().unwrap() {
                 "interrupted" => is_closed || next == "run.resumed",
                 "blocked" => ["run.accepted", "run.rejected", "run.guided", "limits.changed"].contains(&next),

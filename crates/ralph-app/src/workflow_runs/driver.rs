@@ -173,16 +173,15 @@ impl WorkflowDriver {
                 {
                     self.metadata.set_last_output(output.text());
                 }
-                let has_failed = matches!(result, ActivityResult::Failed(_));
-                self.events.push_back(GraphEvent::ActivityEnded { activity, result });
-                if self.services.host.budget.is_exhausted() {
-                    let reason = "the cost limit of the workflow run is reached".to_owned();
-                    let exhausted = GraphEvent::BudgetExhausted { reason };
-                    // A failure is then one of the limit: it does not fail the node.
-                    match has_failed {
-                        true => self.events.push_front(exhausted),
-                        false => self.events.push_back(exhausted),
-                    }
+                let is_completed = matches!(result, ActivityResult::Completed(_));
+                let ended = GraphEvent::ActivityEnded { activity, result };
+                let exhausted = self.services.host.budget.is_exhausted().then(|| GraphEvent::BudgetExhausted {
+                    reason: "the cost limit of the workflow run is reached".to_owned(),
+                });
+                // A node that has completed may be the last one. What stopped at the limit is no failure of the node.
+                match is_completed {
+                    true => self.events.extend(std::iter::once(ended).chain(exhausted)),
+                    false => self.events.extend(exhausted.into_iter().chain([ended])),
                 }
             }
             DriverInput::RetryDelayOver { activity } => {

@@ -170,6 +170,8 @@ impl ActivityRunner {
         let StartedPass { plan, mode, lease, spent_before } = started;
         let host = &self.services.host;
         let run = plan.context.id.clone();
+        // A run that starts now has spent nothing before; a loop is driven again by this process.
+        let spent_before = host.budget.spent_before_process(&run, spent_before);
         let node = plan.spec.workflow_node.as_ref().map(|node| node.node.clone()).unwrap_or_default();
         let is_loop = plan.spec.claim_rules.plain == PlainLinePolicy::Accepted;
         let loop_limit = is_loop.then_some(plan.spec.policy.max_iterations);

@@ -66,7 +66,7 @@ impl ActivityRunner {
         };
         let level = if claim.is_by_command { level.min(claim.level) } else { level };
         let evidence = self.require_level(evidence, level);
-        if evidence.verdict() == Verdict::Accepted && evidence.checks.is_empty() {
+        if evidence.checks.is_empty() {
             return Ok(CompletionVerdict::Accepted { proof: level });
         }
         let verdict = evidence.verdict();
@@ -163,7 +163,9 @@ impl ActivityRunner {
     /// Rejects accepted evidence of a lower level than the run requires.
     fn require_level(&self, evidence: Evidence, level: ProofLevel) -> Evidence {
         let is_required = self.services.spec.policy.required_proof == MinimumProof::Proven;
-        if evidence.verdict() != Verdict::Accepted || !is_required || level == ProofLevel::Proven {
+        // Without checks nothing rejects it.
+        let is_accepted = evidence.checks.is_empty() || evidence.verdict() == Verdict::Accepted;
+        if !is_accepted || !is_required || level == ProofLevel::Proven {
             return evidence;
         }
         let reason = format!("the result must be proven, but is only {}", level.as_str());

@@ -39,7 +39,7 @@ fn a_loop_keeps_the_session_of_claude_unless_fresh_context_is_set() {
              prompt: Do one story, then say <promise>COMPLETE</promise> when all are done.\n"
         );
         let script =
-            json!([{"say": "one story"}, {"say": "another story"}, {"say": "All done. <promise>COMPLETE</promise>"}]);
+            json!([{"say": "finished A-17"}, {"say": "finished B-18"}, {"say": "All done. <promise>COMPLETE</promise>"}]);
         let fixture = fixture_with(&nodes, |_| script);
         run(&fixture).expect(0);
         let shown = fixture.ralph(&["show", "--json"]).output().expect(0).json();
@@ -48,7 +48,7 @@ fn a_loop_keeps_the_session_of_claude_unless_fresh_context_is_set() {
         assert_eq!(sessions[0] == sessions[1], is_same, "fresh_context: {fresh}: {sessions:?}");
         assert_eq!(sessions[1] == sessions[2], is_same, "fresh_context: {fresh}: {sessions:?}");
         let last = fixture.server.asked().pop().unwrap().to_string();
-        assert_eq!(last.contains("one story"), is_same, "the conversation so far: {last}");
+        assert_eq!(last.contains("finished A-17"), is_same, "the conversation so far: {last}");
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use check_command::CheckCommand;
 pub use check_problem::{CheckFieldProblem, CheckFields, MAX_CHECK_RETRIES, find_check_problem};
 pub use criterion_label::criterion_label;
-pub use executed_files::{ExecutedFiles, PythonModule};
+pub use executed_files::{ExecutedFiles, PythonModule, TaskCall};
 pub use external_check::ExternalCheck;
 pub use proof::reasons_without_proof;
 

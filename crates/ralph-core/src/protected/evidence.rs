@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{InlineTestChange, ProtectedChange};
+use super::{InlineTestChange, ProtectedChange, RunFile};
 use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 
 /// The findings about the protected tests of a claim that the checks accepted.
@@ -33,6 +33,8 @@ pub struct ProtectedReport {
     pub allowed: Vec<ProtectedChange>,
     /// Changed source files with inline tests.
     pub inline: Vec<InlineTestChange>,
+    /// Changed files that the checks run through another file.
+    pub run_files: Vec<RunFile>,
     pub finding: ProtectedFinding,
 }
 
@@ -46,8 +48,8 @@ const NO_BASE: &str = "the files before the work were not recorded, so changed t
 /// Returns the evidence about protected tests; `None` if there is nothing to say.
 #[must_use]
 pub fn protected_tests_evidence(report: ProtectedReport) -> Option<CheckEvidence> {
-    let ProtectedReport { changes, allowed, inline, finding } = report;
-    let is_silent = changes.is_empty() && allowed.is_empty() && inline.is_empty();
+    let ProtectedReport { changes, allowed, inline, run_files, finding } = report;
+    let is_silent = changes.is_empty() && allowed.is_empty() && inline.is_empty() && run_files.is_empty();
     let says_nothing = matches!(finding, ProtectedFinding::NothingLeft | ProtectedFinding::Reported);
     if is_silent && says_nothing {
         return None;
@@ -61,6 +63,7 @@ pub fn protected_tests_evidence(report: ProtectedReport) -> Option<CheckEvidence
             add_sentence(&mut evidence, &format!("Changed by the work, as allow_changes permits: {listed}"));
         }
         add_inline_tests(&mut evidence, &inline);
+        add_run_files(&mut evidence, &run_files);
     }
     let lines: Vec<&str> = sentences.iter().chain(&allowed_sentences).map(String::as_str).collect();
     let tail = [lines.join("\n"), evidence.tail.clone()];
@@ -125,6 +128,14 @@ fn add_inline_tests(evidence: &mut CheckEvidence, inline: &[InlineTestChange]) {
     evidence.proof_limit = evidence.proof_limit.take().or(limit);
 }
 
+/// Says which files the checks run that the work changed. Such a claim is not proven: the checks may pass because of them.
+fn add_run_files(evidence: &mut CheckEvidence, run_files: &[RunFile]) {
+    let Some(first) = run_files.first() else { return };
+    let all: Vec<String> = run_files.iter().map(RunFile::describe).collect();
+    add_sentence(evidence, &format!("Not sealed: {}", list_some(&all)));
+    evidence.proof_limit = evidence.proof_limit.take().or_else(|| Some(first.describe()));
+}
+
 fn add_sentence(evidence: &mut CheckEvidence, sentence: &str) {
     let reason = core::mem::take(&mut evidence.reason);
     evidence.reason = if reason.is_empty() { sentence.to_string() } else { format!("{reason}. {sentence}") };
@@ -171,7 +182,7 @@ mod tests {
 
     fn report(changes: &[&str], finding: ProtectedFinding) -> ProtectedReport {
         let changes = changes.iter().map(|path| change(path)).collect();
-        ProtectedReport { changes, allowed: Vec::new(), inline: Vec::new(), finding }
+        ProtectedReport { changes, allowed: Vec::new(), inline: Vec::new(), run_files: Vec::new(), finding }
     }
 
     // spec: V15
@@ -235,6 +246,18 @@ mod tests {
         assert_eq!(unchanged.proof_limit, None);
         let limit = "the work changed inline tests in src/a.rs, which are not protected";
         assert_eq!(with_inline(true).proof_limit.as_deref(), Some(limit));
+    }
+
+    // spec: V16
+    // finding: N9
+    #[test]
+    fn a_changed_file_that_a_check_runs_through_another_file_limits_the_proof() {
+        let run_files = [RunFile { path: "ci/t.sh".into(), by: "Makefile".into() }].into();
+        let nothing = report(&[], ProtectedFinding::NothingLeft);
+        let evidence = protected_tests_evidence(ProtectedReport { run_files, ..nothing }).unwrap();
+        let limit = "the work changed ci/t.sh, which Makefile runs";
+        assert_eq!((evidence.verdict, evidence.proof_limit.as_deref()), (Verdict::Accepted, Some(limit)));
+        assert_eq!(evidence.reason, ["Not sealed: ", limit].concat());
     }
 
     // spec: V15

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
 
+use super::build_files::{XmlMarks, compared_gradle_lines, deciding_elements, deciding_gradle_lines};
+use super::cmake_commands::{compared_commands, deciding_commands, merge_commands, redefines_test_command};
 use super::sections::{DecidingKeys, SectionSyntax, SectionedText};
 
 /// How the deciding parts of a manifest are found.
@@ -20,6 +22,11 @@ pub enum ManifestKind {
     DotNetProject,
     CMake,
     Meson,
+    /// Build files of sbt and Bazel, of which the lines about tests decide.
+    TestLines,
+    GoModule,
+    /// JSON with comments, of which the selection of files and the strictness decide.
+    TsConfig,
 }
 
 const JSON_KEYS: &[&str] = &[
@@ -39,16 +46,44 @@ const JSON_KEYS: &[&str] = &[
     "cypress",
     "playwright",
     "autoload-dev",
+    "overrides",
+    "resolutions",
+    "pnpm",
+    "wireit",
+    "nx",
+    "eslintConfig",
+    "eslintIgnore",
+    "xo",
+];
+
+const TSCONFIG_KEYS: &[&str] = &["include", "exclude", "files", "extends", "references"];
+
+const TSCONFIG_OPTIONS: &[&str] = &[
+    "allowUnreachableCode",
+    "checkJs",
+    "noEmit",
+    "noFallthroughCasesInSwitch",
+    "noImplicitAny",
+    "noImplicitReturns",
+    "noUnusedLocals",
+    "noUnusedParameters",
+    "skipLibCheck",
+    "strict",
+    "strictNullChecks",
 ];
 
 const CARGO_KEYS: &[DecidingKeys] = &[
     DecidingKeys::all("test"),
     DecidingKeys::all("bench"),
-    DecidingKeys::some("lib", &["test", "doctest", "bench", "harness", "path"]),
-    DecidingKeys::some("bin", &["test", "harness"]),
-    DecidingKeys::some("example", &["test", "harness"]),
+    DecidingKeys::some("lib", &["test", "doctest", "bench", "harness", "path", "required-features"]),
+    DecidingKeys::some("bin", &["test", "harness", "required-features"]),
+    DecidingKeys::some("example", &["test", "harness", "required-features"]),
     DecidingKeys::some("package", &["autotests", "autobenches", "autobins", "autoexamples", "autolib"]),
     DecidingKeys::some("workspace", &["members", "exclude", "default-members"]),
+    DecidingKeys::all("profile"),
+    DecidingKeys::all("lints"),
+    DecidingKeys::all("workspace.lints"),
+    DecidingKeys::all("package.metadata.nextest"),
 ];
 
 const PYPROJECT_KEYS: &[DecidingKeys] = &[
@@ -61,6 +96,18 @@ const PYPROJECT_KEYS: &[DecidingKeys] = &[
     DecidingKeys::all("tool.taskipy"),
     DecidingKeys::all("tool.pdm.scripts"),
     DecidingKeys::all("project.entry-points.pytest11"),
+    DecidingKeys::all("tool.pixi.tasks"),
+    DecidingKeys::all("tool.rye.scripts"),
+    DecidingKeys::all("tool.hatch.scripts"),
+    DecidingKeys::all("tool.doit"),
+    DecidingKeys::all("tool.invoke"),
+    DecidingKeys::all("tool.ward"),
+    DecidingKeys::all("tool.ruff"),
+    DecidingKeys::all("tool.mypy"),
+    DecidingKeys::all("tool.pyright"),
+    DecidingKeys::all("tool.pylint"),
+    DecidingKeys::all("tool.flake8"),
+    DecidingKeys::all("tool.bandit"),
 ];
 
 const SETUP_CFG_KEYS: &[DecidingKeys] = &[
@@ -72,44 +119,92 @@ const SETUP_CFG_KEYS: &[DecidingKeys] = &[
     DecidingKeys::all("tox"),
     DecidingKeys::all("aliases"),
     DecidingKeys::all("test"),
+    DecidingKeys::all("mypy"),
+    DecidingKeys::all("flake8"),
+    DecidingKeys::all("pylint"),
 ];
 
-const POM_MARKS: &[&str] = &[
-    "surefire",
-    "failsafe",
-    "skiptests",
-    "skipits",
-    "maven.test",
-    "testfailureignore",
-    "<test>",
-    "testsource",
-    "testresource",
-    "testexclude",
-    "<module>",
-    "<exclude>",
-    "<include>",
-    "<profile>",
-    "<skip>",
-    "<groups>",
-    "argline",
-];
+const POM: XmlMarks = XmlMarks {
+    marks: &[
+        "surefire",
+        "failsafe",
+        "skiptests",
+        "skipits",
+        "maven.test",
+        "testfailureignore",
+        "<test>",
+        "testsource",
+        "testresource",
+        "testexclude",
+        "<module>",
+        "<exclude>",
+        "<include>",
+        "<profile>",
+        "<skip>",
+        "<groups>",
+        "argline",
+        "<packaging>",
+        "<parent>",
+        "<extension>",
+        "<phase>none",
+        "<sourcedirectory>",
+        "<outputdirectory>",
+        "<testoutputdirectory>",
+        "antrun",
+        "exec-maven",
+        "gmaven",
+    ],
+    whole_element: "plugin",
+};
 
-const DOTNET_MARKS: &[&str] =
-    &["istestproject", "<compile ", "runsettings", "vstest", "<import ", "<target ", "testing"];
-
-const CMAKE_MARKS: &[&str] =
-    &["add_test", "enable_testing", "discover_tests", "ctest", "set_tests_properties", "will_fail", "disabled"];
+const DOTNET: XmlMarks = XmlMarks {
+    marks: &[
+        "istestproject",
+        "<compile",
+        "runsettings",
+        "vstest",
+        "<import",
+        "<target ",
+        "<target>",
+        "testing",
+        "defaultitemexcludes",
+        "enabledefault",
+        "defineconstants",
+        "<usingtask",
+        "<choose",
+        "<project ",
+        "condition=",
+        "nowarn",
+        "warningsaserrors",
+    ],
+    whole_element: "Target",
+};
 
 const MESON_MARKS: &[&str] = &["test(", "benchmark(", "should_fail"];
 
-/// Blocks of a Gradle script that do not decide what runs.
-const GRADLE_FREE_BLOCKS: &[&str] = &["dependencies", "repositories"];
+const TEST_LINE_MARKS: &[&str] = &["test", "manual", "tags", "skip"];
+
+const GO_MODULE_MARKS: &[&str] = &["=>", "toolchain", "godebug"];
 
 impl ManifestKind {
     /// Returns whether the deciding parts differ. `None` is a file that does not exist.
     #[must_use]
     pub fn deciding_parts_differ(self, base: &str, claimed: &str) -> bool {
-        self.read_deciding_parts(base) != self.read_deciding_parts(claimed)
+        let claimed_parts = match self {
+            Self::CMake => compared_commands(base, claimed),
+            Self::Gradle => compared_gradle_lines(base, claimed),
+            Self::PackageJson
+            | Self::Cargo
+            | Self::Pyproject
+            | Self::SetupCfg
+            | Self::Pom
+            | Self::DotNetProject
+            | Self::Meson
+            | Self::TestLines
+            | Self::GoModule
+            | Self::TsConfig => self.read_deciding_parts(claimed),
+        };
+        self.read_deciding_parts(base) != claimed_parts
     }
 
     /// Returns whether a new manifest can decide what an existing test command runs. Other programs read only the
@@ -118,13 +213,16 @@ impl ManifestKind {
     pub fn decides_when_added(self, claimed: &str) -> bool {
         match self {
             Self::Pyproject | Self::SetupCfg => self.deciding_parts_differ("", claimed),
+            Self::CMake => redefines_test_command(claimed),
             Self::PackageJson
             | Self::Cargo
             | Self::Pom
             | Self::Gradle
             | Self::DotNetProject
-            | Self::CMake
-            | Self::Meson => false,
+            | Self::Meson
+            | Self::TestLines
+            | Self::GoModule
+            | Self::TsConfig => false,
         }
     }
 
@@ -136,8 +234,12 @@ impl ManifestKind {
             Self::Cargo => merge_sections(SectionSyntax::Toml, base, claimed, CARGO_KEYS),
             Self::Pyproject => merge_sections(SectionSyntax::Toml, base, claimed, PYPROJECT_KEYS),
             Self::SetupCfg => merge_sections(SectionSyntax::Ini, base, claimed, SETUP_CFG_KEYS),
-            Self::CMake => Some(merge_lines(base, claimed, CMAKE_MARKS)),
-            Self::Pom | Self::Gradle | Self::DotNetProject | Self::Meson => None,
+            Self::CMake => {
+                let merged = merge_commands(base, claimed);
+                (deciding_commands(base) == compared_commands(base, &merged)).then_some(merged)
+            }
+            Self::GoModule => Some(merge_lines(base, claimed, GO_MODULE_MARKS)),
+            Self::Pom | Self::Gradle | Self::DotNetProject | Self::Meson | Self::TestLines | Self::TsConfig => None,
         }
     }
 
@@ -145,10 +247,16 @@ impl ManifestKind {
     #[must_use]
     pub fn can_parse(self, text: &str) -> bool {
         match self {
-            Self::PackageJson => text.trim().is_empty() || parse_object(text).is_some(),
+            Self::PackageJson | Self::TsConfig => text.trim().is_empty() || parse_object(text).is_some(),
             Self::Cargo | Self::Pyproject => SectionedText::parse(text, SectionSyntax::Toml).is_readable(),
             Self::SetupCfg => SectionedText::parse(text, SectionSyntax::Ini).is_readable(),
-            Self::Pom | Self::Gradle | Self::DotNetProject | Self::CMake | Self::Meson => true,
+            Self::Pom
+            | Self::Gradle
+            | Self::DotNetProject
+            | Self::CMake
+            | Self::Meson
+            | Self::TestLines
+            | Self::GoModule => true,
         }
     }
 
@@ -157,30 +265,68 @@ impl ManifestKind {
         let whole = || [text.to_string()].into();
         match self {
             Self::PackageJson => match parse_object(text) {
-                Some(all) => JSON_KEYS
-                    .iter()
-                    .filter_map(|key| all.get(*key).map(|value| alloc::format!("{key}={value}")))
-                    .collect(),
+                Some(all) => select_keys(&all, JSON_KEYS),
+                None if text.trim().is_empty() => Vec::new(),
+                None => whole(),
+            },
+            Self::TsConfig => match parse_object(text) {
+                Some(all) => {
+                    let options = all.get("compilerOptions").and_then(Value::as_object);
+                    let strictness = options.map(|options| select_keys(options, TSCONFIG_OPTIONS)).unwrap_or_default();
+                    [select_keys(&all, TSCONFIG_KEYS), strictness].concat()
+                }
                 None if text.trim().is_empty() => Vec::new(),
                 None => whole(),
             },
             Self::Cargo => SectionedText::parse(text, SectionSyntax::Toml).deciding_items(CARGO_KEYS),
             Self::Pyproject => SectionedText::parse(text, SectionSyntax::Toml).deciding_items(PYPROJECT_KEYS),
             Self::SetupCfg => SectionedText::parse(text, SectionSyntax::Ini).deciding_items(SETUP_CFG_KEYS),
-            Self::Pom => marked_elements(text, POM_MARKS),
-            Self::DotNetProject => marked_elements(text, DOTNET_MARKS),
-            Self::CMake => marked_lines(text, CMAKE_MARKS),
+            Self::Pom => deciding_elements(text, &POM),
+            Self::DotNetProject => deciding_elements(text, &DOTNET),
+            Self::CMake => deciding_commands(text),
             Self::Meson => marked_lines(text, MESON_MARKS),
-            Self::Gradle => lines_outside_blocks(text, GRADLE_FREE_BLOCKS),
+            Self::TestLines => marked_lines(text, TEST_LINE_MARKS),
+            Self::GoModule => marked_lines(text, GO_MODULE_MARKS),
+            Self::Gradle => deciding_gradle_lines(text),
         }
     }
 }
 
+fn select_keys(all: &Map<String, Value>, keys: &[&str]) -> Vec<String> {
+    keys.iter().filter_map(|key| all.get(*key).map(|value| alloc::format!("{key}={value}"))).collect()
+}
+
+/// Parses JSON with comments and trailing commas.
 fn parse_object(text: &str) -> Option<Map<String, Value>> {
-    match serde_json::from_str(text) {
+    match serde_json::from_str(&strip_json_comments(text)) {
         Ok(Value::Object(all)) => Some(all),
         Ok(_) | Err(_) => None,
     }
+}
+
+/// Removes comments, and commas before a closing bracket, outside of strings.
+fn strip_json_comments(text: &str) -> String {
+    let (mut plain, mut in_string, mut is_escaped, mut rest) = (String::new(), false, false, text);
+    while let Some(letter) = rest.chars().next() {
+        if !in_string && rest.starts_with("//") {
+            rest = rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or_default();
+            continue;
+        }
+        if !in_string && rest.starts_with("/*") {
+            rest = rest.split_once("*/").map_or("", |(_, after)| after);
+            continue;
+        }
+        if letter == '"' && !is_escaped {
+            in_string = !in_string;
+        }
+        is_escaped = in_string && letter == '\\' && !is_escaped;
+        if !in_string && matches!(letter, ']' | '}') && plain.trim_end().ends_with(',') {
+            plain.truncate(plain.trim_end().len() - 1);
+        }
+        plain.push(letter);
+        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+    }
+    plain
 }
 
 fn merge_json(base: &str, claimed: &str) -> Option<String> {
@@ -215,34 +361,6 @@ fn merge_lines(base: &str, claimed: &str, marks: &[&str]) -> String {
     let kept = claimed.lines().filter(|line| !has_mark(line, marks));
     let added = base.lines().filter(|line| has_mark(line, marks));
     kept.chain(added).flat_map(|line| [line, "\n"]).collect()
-}
-
-/// Returns the marked lines, and for `<plugin>` elements with a mark the whole element: its configuration decides too.
-fn marked_elements(text: &str, marks: &[&str]) -> Vec<String> {
-    let mut parts = Vec::new();
-    for piece in text.split("<plugin>") {
-        let (plugin, rest) = piece.split_once("</plugin>").unwrap_or(("", piece));
-        if has_mark(plugin, marks) {
-            parts.push(plugin.split_whitespace().collect::<Vec<_>>().join(" "));
-        }
-        parts.extend(marked_lines(rest, marks));
-    }
-    parts
-}
-
-/// Returns the lines outside the named blocks, without comments and empty lines.
-fn lines_outside_blocks(text: &str, blocks: &[&str]) -> Vec<String> {
-    let (mut parts, mut depth) = (Vec::new(), 0_usize);
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
-        let opened = line.matches('{').count();
-        let is_free_block = blocks.iter().any(|block| line.starts_with(block) && opened > 0);
-        if depth > 0 || is_free_block {
-            depth = (depth + opened).saturating_sub(line.matches('}').count());
-        } else {
-            parts.push(line.to_string());
-        }
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -316,7 +434,7 @@ mod tests {
     // spec: V15
     #[test]
     fn in_a_build_script_everything_outside_dependencies_decides() {
-        use ManifestKind::{Gradle, Meson};
+        use ManifestKind::{DotNetProject, GoModule, Gradle, Meson, Pom, TestLines, TsConfig};
         let cases: &[(ManifestKind, &str, &str, bool)] = &[
             (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n b\n}\n", false),
             (Gradle, "dependencies {\n a\n}\n", "dependencies {\n a\n}\ntest.enabled = false\n", true),
@@ -326,6 +444,19 @@ mod tests {
             (Gradle, "", "dependenciesOfTests = []\n", true),
             (Meson, "test('a', a)\n", "test('a', a)\nb = executable('b')\n", false),
             (Meson, "test('a', a)\n", "test('a', a, should_fail: true)\n", true),
+            (TestLines, "go_test(\n  name = 'a',\n)\n", "go_test(\n  name = 'a',\n  tags = ['manual'],\n)\n", true),
+            (TestLines, "a\n", "libraryDependencies += b\na\n", false),
+            (GoModule, "module a\n", "module a\n\nrequire b v1.0.0\n", false),
+            (GoModule, "module a\n", "module a\nreplace b => ./c\n", true),
+            (TsConfig, "{\"include\": [\"src\"],}", "{ // note\n \"include\": [\"src\"]}", false),
+            (TsConfig, "{}", "{\"compilerOptions\":{\"paths\":{}}}", false),
+            (TsConfig, "{}", "{\"exclude\":[\"src//a,]\"]}", true),
+            (TsConfig, "{\"compilerOptions\":{\"strict\":true}}", "{\"compilerOptions\":{}}", true),
+            (TsConfig, "{}", "{", true),
+            (Pom, "<p><packaging>jar</packaging></p>", "<p><packaging>pom</packaging></p>", true),
+            (DotNetProject, "<p></p>", "<p><DefaultItemExcludes>a</DefaultItemExcludes></p>", true),
+            (DotNetProject, "<p></p>", "<p><EnableDefaultCompileItems>false</EnableDefaultCompileItems></p>", true),
+            (DotNetProject, "<Target Name='a'><Exec C='a'/></Target>", "<Target Name='a'></Target>", true),
         ];
         for (kind, base, claimed, decides) in cases {
             assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");
@@ -349,6 +480,8 @@ mod tests {
         );
         let merged = ManifestKind::CMake.with_deciding_parts_of("add_test(a)\n", "add_library(b)\n").unwrap();
         assert_eq!(merged, "add_library(b)\nadd_test(a)\n");
+        let merged = ManifestKind::GoModule.with_deciding_parts_of("module a\n", "module a\nreplace b => ./c\n");
+        assert_eq!(merged.as_deref(), Some("module a\n"));
         assert_eq!(ManifestKind::Pom.with_deciding_parts_of("a", "b"), None, "it is not taken apart");
         assert_eq!(ManifestKind::PackageJson.with_deciding_parts_of("{}", "{"), None);
     }

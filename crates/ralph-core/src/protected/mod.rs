@@ -1,9 +1,13 @@
 //! Protected tests: which files of a work tree are tests or decide what a test command runs, and what a change of them
 //! means for a claim.
+mod build_files;
+mod cmake_commands;
 mod evidence;
 mod inline_tests;
 mod manifest;
 mod path_pattern;
+mod recipes;
+mod run_files;
 mod sections;
 mod tables;
 
@@ -17,6 +21,7 @@ pub use evidence::{ProtectedFinding, ProtectedReport, protected_tests_evidence};
 pub use inline_tests::{InlineTestChange, find_inline_test_change, may_have_inline_tests};
 pub use manifest::ManifestKind;
 pub use path_pattern::matches_pattern;
+pub use run_files::{RunFile, find_run_files};
 pub use tables::{ECOSYSTEMS, Ecosystem};
 
 /// The consequence of a change of a protected test.
@@ -195,6 +200,17 @@ mod tests {
                     "App.Tests/A.cs",
                     "a_test.cc",
                     "tests/test.bats",
+                    "lib/a_test.js",
+                    "lib/a-test.mjs",
+                    "lib/test-a.cjs",
+                    "test.js",
+                    "aSpec.ts",
+                    "a_spec.js",
+                    "src/a.e2e.ts",
+                    "src/main/TestOrders.java",
+                    "OrdersTestCase.java",
+                    "a_test.exs",
+                    "Tests/a.swift",
                 ][..],
             ),
             (
@@ -226,15 +242,54 @@ mod tests {
                     ".github/workflows/ci.yml",
                     ".gitlab-ci.yml",
                     "unittest.py",
+                    "wdio.conf.ts",
+                    "Gruntfile.js",
+                    ".yarn/releases/yarn.cjs",
+                    "manage.py",
+                    "build.xml",
+                    "buildSrc/a.gradle",
+                    "A.sln",
+                    "Makefile.inc",
+                    ".pre-commit-config.yaml",
+                    "eslint.config.mjs",
+                    "mypy.ini",
+                    ".golangci.yml",
+                    "clippy.toml",
                 ],
             ),
-            (None, &["src/main.rs", "README.md", "src/contest.py", "Cargo.lock", "package-lock.json", "testament.md"]),
+            (
+                None,
+                &[
+                    "src/main.rs",
+                    "README.md",
+                    "src/contest.py",
+                    "Cargo.lock",
+                    "package-lock.json",
+                    "testament.md",
+                    "src/latest.ts",
+                    "src/contest.js",
+                ],
+            ),
         ] {
             for path in paths {
                 assert_eq!(classify_path(path), kind, "{path}");
             }
         }
-        for path in ["Cargo.toml", "a/package.json", "pyproject.toml", "pom.xml", "App.csproj"] {
+        for path in [
+            "Cargo.toml",
+            "a/package.json",
+            "pyproject.toml",
+            "pom.xml",
+            "App.csproj",
+            "settings.gradle.kts",
+            "gradle/tests.gradle",
+            "cmake/tests.cmake",
+            "go.mod",
+            "build.sbt",
+            "lib/BUILD.bazel",
+            "common.targets",
+            "tsconfig.build.json",
+        ] {
             assert!(matches!(classify_path(path), Some(ProtectedKind::Manifest(_))), "{path}");
         }
     }

@@ -52,6 +52,7 @@ fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
         (Some((b'*', later)), _) => {
             (0..=name.len()).any(|skipped| matches_name(later, name.get(skipped..).unwrap_or_default()))
         }
+        (Some((b'?', later)), Some((_, rest))) => matches_name(later, rest),
         (Some((wanted, later)), Some((found, rest))) => wanted == found && matches_name(later, rest),
         (None, Some(_)) | (Some(_), None) => false,
     }

@@ -25,7 +25,7 @@ const SENSITIVE_SETTINGS: &[&str] = &[
     "core.untrackedcache",
     "core.worktree",
 ];
-const SENSITIVE_SECTIONS: &[&str] = &["filter.", "include.", "includeif."];
+const SENSITIVE_SECTIONS: &[&str] = &["alias.", "diff.", "filter.", "include.", "includeif."];
 
 /// Returns the sensitive settings from all configuration files and the pattern files that git reads, as sorted pairs of
 /// name and value.
@@ -114,12 +114,15 @@ mod tests {
     use crate::git::testing::new_repository;
 
     // spec: V9
+    // finding: N9
     #[test]
-    fn filters_and_another_work_tree_are_sensitive_and_everyday_settings_are_not() {
+    fn filters_aliases_and_another_work_tree_are_sensitive_and_everyday_settings_are_not() {
         let (_temp, root) = new_repository();
         let before = read_sensitive_settings(&root).unwrap();
         for (name, value) in [
             ("filter.Sly.clean", "cat"),
+            ("alias.check", "!true"),
+            ("diff.external", "true"),
             ("branch.main.remote", "origin"),
             ("core.hooksPath", "hooks"),
             ("core.worktree", "/elsewhere"),
@@ -130,7 +133,9 @@ mod tests {
         let now = read_sensitive_settings(&root).unwrap();
         let new: Vec<_> = now.into_iter().filter(|setting| !before.contains(setting)).collect();
         let expected = [
+            ("alias.check".to_owned(), b"!true".to_vec()),
             ("core.worktree".to_owned(), b"/elsewhere".to_vec()),
+            ("diff.external".to_owned(), b"true".to_vec()),
             ("filter.Sly.clean".to_owned(), b"cat\0tac".to_vec()),
         ];
         assert_eq!(new, expected);

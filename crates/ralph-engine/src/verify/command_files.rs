@@ -35,6 +35,7 @@ impl CommandFiles {
             test_targets,
             program_folders: folders,
             unresolved_words: unknown,
+            task_calls: _,
         } = check.command.executed_files(&|name| variable_value(environment, check, name));
         let bases = base_folders(environment, check);
         let inside = |names: &[String]| -> Vec<PathBuf> {

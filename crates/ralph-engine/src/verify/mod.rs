@@ -21,6 +21,7 @@ mod plugin;
 pub(crate) mod program;
 mod protected;
 mod protected_copy;
+mod protected_run_files;
 mod protected_watch;
 mod pycache;
 mod python_modules;

@@ -1,6 +1,6 @@
 //! Protected tests: finds the protected files that the work changed, and runs the checks a second time in a copy of the
 //! claimed files with the protected ones as they were before the work. The user's work tree is never changed.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use super::checkout_setup::enter_clean_checkout;
 use super::clean_checkout::CleanCheckoutSpec;
 use super::file_sealer::FileSealer;
 use super::protected_copy::ProtectedCopy;
+use super::protected_run_files::list_run_files;
 use super::protected_watch::{ProtectedWatch, list_watched_paths};
 use super::verification_control::VerificationControl;
 use super::{CheckCache, CheckContext, CheckEnvironment, SealMonitor, criteria};
@@ -81,6 +82,8 @@ struct FoundChanges {
     /// Changed files that git ignores. They are left out of the copy.
     ignored: BTreeMap<PathBuf, ProtectedChange>,
     inline: BTreeMap<PathBuf, InlineTestChange>,
+    /// Existing files that changed and are not protected.
+    others: BTreeSet<String>,
     /// Protected files of the base that differ in any way.
     compared: Vec<PathBuf>,
 }
@@ -164,8 +167,13 @@ impl ProtectedTests {
         criteria: &[Criterion],
         control: &mut VerificationControl,
     ) -> ProtectedReport {
-        let without_changes =
-            |finding| ProtectedReport { changes: Vec::new(), allowed: Vec::new(), inline: Vec::new(), finding };
+        let without_changes = |finding| ProtectedReport {
+            changes: Vec::new(),
+            allowed: Vec::new(),
+            inline: Vec::new(),
+            run_files: Vec::new(),
+            finding,
+        };
         let Some(base) = &self.base else { return without_changes(ProtectedFinding::NoBase) };
         let AfterChecks { found: after, folders } = self.look_after_checks(base, control).await;
         let mut found = match (self.found.clone(), after) {
@@ -173,6 +181,7 @@ impl ProtectedTests {
                 after.changes.extend(before.changes);
                 after.ignored.extend(before.ignored);
                 after.inline.extend(before.inline);
+                after.others.extend(before.others);
                 after
             }
             (Err(reason), _) | (_, Err(reason)) => return without_changes(ProtectedFinding::BaseMissing { reason }),
@@ -192,6 +201,7 @@ impl ProtectedTests {
         }
         let changes: Vec<ProtectedChange> = found.changes.values().chain(found.ignored.values()).cloned().collect();
         let inline = found.inline.values().cloned().collect();
+        let run_files = list_run_files(&self.root, base, &found.others, criteria, control).await;
         let restored = self.find_restored_files(&found);
         let finding = match self.protection {
             TestProtection::Protect if !restored.is_empty() => ProtectedFinding::ChangedByChecks { paths: restored },
@@ -199,7 +209,7 @@ impl ProtectedTests {
             TestProtection::Report | TestProtection::Off => ProtectedFinding::Reported,
             TestProtection::Protect => self.run_again(found, second, criteria, control).await,
         };
-        ProtectedReport { changes, allowed, inline, finding }
+        ProtectedReport { changes, allowed, inline, run_files, finding }
     }
 
     /// Compares the protected files again, and checks the folders of the base. If no check touched a file, and none added or
@@ -433,8 +443,11 @@ fn compare_trees(root: &Path, base: &str, found: &mut FoundChanges) -> Result<()
         };
         let contents = || Some(ManifestContents { base: read(base)?, claimed: read(&claimed)? });
         let name = entry.path.to_string_lossy();
-        if change != FileChange::Added && classify_path(&name).is_some() {
-            found.compared.push(entry.path.clone());
+        if change != FileChange::Added {
+            match classify_path(&name) {
+                Some(_) => found.compared.push(entry.path.clone()),
+                None => drop(found.others.insert(name.clone().into_owned())),
+            }
         }
         let is_source = change != FileChange::Added && classify_path(&name).is_none() && may_have_inline_tests(&name);
         let inline = is_source.then(contents).flatten();

@@ -1,5 +1,6 @@
 //! The cheating suite: agents that try to pass without doing the work, by class of cheat. Each cheat is refused, or its result
 //! is reported at its true proof level.
+mod build_files;
 mod cache;
 mod edit;
 mod index;
@@ -8,6 +9,7 @@ mod later_attempt;
 mod later_stage;
 mod link;
 mod refs;
+mod run_files;
 mod sessions;
 mod shadow;
 mod stages;

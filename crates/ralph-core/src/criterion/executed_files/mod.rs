@@ -2,6 +2,7 @@
 //! the agent may change them. The analysis is static: words that only a shell could resolve are reported as unresolved.
 mod known_programs;
 mod shell_words;
+mod task_call;
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -14,6 +15,8 @@ use known_programs::{
     find_wrapper, strip_version,
 };
 use shell_words::{ShellToken, ShellWord, WordPiece, tokenize_shell};
+
+pub use task_call::TaskCall;
 
 use super::CheckCommand;
 
@@ -39,6 +42,8 @@ pub struct ExecutedFiles {
     pub test_targets: Vec<String>,
     /// Folders that it adds to `PATH`.
     pub program_folders: Vec<String>,
+    /// Calls of make, npm and the like, which run commands from a file.
+    pub task_calls: Vec<TaskCall>,
     /// Words that name an executed file but that only a shell can resolve.
     pub unresolved_words: Vec<String>,
 }
@@ -147,6 +152,7 @@ impl ShellAnalyzer<'_> {
 
     fn analyze_program(&mut self, name: &str, rest: &[ShellWord], inputs: &[ShellWord], depth: u32) {
         let short = strip_version(name);
+        self.record_task_call(name, rest);
         if SHELL_NAMES.contains(&short) {
             self.analyze_shell_call(rest, inputs, depth);
         } else if let Some(interpreter) = find_interpreter(short) {
@@ -181,29 +187,27 @@ impl ShellAnalyzer<'_> {
                 let is_exec = |word: &ShellWord| {
                     word.as_literal().is_some_and(|text| ["-exec", "-execdir", "-ok", "-okdir"].contains(&text))
                 };
-                let commands: Vec<&[ShellWord]> = rest.split(is_exec).skip(1).collect();
-                commands.into_iter().for_each(|words| self.analyze_command(words, &[], depth));
+                let commands: Vec<Vec<ShellWord>> =
+                    rest.split(is_exec).skip(1).map(task_call::with_found_files).collect();
+                commands.into_iter().for_each(|words| self.analyze_command(&words, &[], depth));
             }
             "make" | "gmake" | "bmake" => self.analyze_make(rest),
+            "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.add_program_files(rest),
+            "java" => {
+                let is_source = |word: &&ShellWord| word.as_literal().is_some_and(|text| text.ends_with(".java"));
+                rest.iter().find(is_source).into_iter().for_each(|file| self.add_script(file));
+            }
             _ => {}
         }
     }
 
     fn analyze_make(&mut self, rest: &[ShellWord]) {
         for (option, value) in rest.iter().zip(rest.iter().skip(1)) {
-            match option.as_literal() {
-                Some("-C" | "--directory") => self.enter_folder(core::slice::from_ref(value)),
-                Some("-f" | "--file" | "--makefile") => self.add_script(value),
-                Some(_) | None => {}
+            if matches!(option.as_literal(), Some("-C" | "--directory")) {
+                self.enter_folder(core::slice::from_ref(value));
             }
         }
-        for named in rest
-            .iter()
-            .filter_map(ShellWord::as_literal)
-            .filter_map(|word| ["--file=", "--makefile="].iter().find_map(|option| word.strip_prefix(option)))
-        {
-            self.add_script(&ShellWord::literal(named));
-        }
+        self.add_program_files(rest);
         let targets = rest.iter().filter_map(ShellWord::as_literal).filter(|word| is_test_target(word));
         let targets: Vec<String> = targets.map(ToString::to_string).collect();
         for target in targets {
@@ -304,6 +308,9 @@ impl ShellAnalyzer<'_> {
                 ScriptSearch::Node => self.add_completions(&value),
                 ScriptSearch::Python => {
                     self.add_python_folders(&value);
+                    // A folder is executed through its `__main__.py`.
+                    let main = self.possible_paths(&[value.as_str(), "/__main__.py"].concat());
+                    self.executed.possible_files.extend(main);
                     self.add_python_folders(value.rsplit_once('/').map_or(".", |(folder, _)| folder));
                 }
             }
@@ -372,6 +379,7 @@ impl ShellAnalyzer<'_> {
                 let paths: Vec<String> = files.iter().flat_map(|file| self.possible_paths(file)).collect();
                 self.executed.possible_files.extend(paths);
                 let command: Vec<ShellWord> = core::iter::once(word).chain(after).cloned().collect();
+                let command = if wrapper.reads_arguments() { task_call::with_read_files(&command) } else { command };
                 return self.analyze_command(&command, inputs, depth);
             } else {
                 return;
@@ -395,8 +403,12 @@ impl ShellAnalyzer<'_> {
     }
 
     fn assign_variable(&mut self, name: &str, value: &ShellWord) {
-        if name == "PATH" {
-            return self.extend_program_path(value);
+        match name {
+            "PATH" => return self.extend_program_path(value),
+            "BASH_ENV" | "ENV" | "PYTHONSTARTUP" => self.add_possible_file(value),
+            "NODE_OPTIONS" | "RUBYOPT" => self.add_preloaded_files(name, value),
+            "PYTHONPATH" => self.possible_values(value).iter().for_each(|folder| self.add_python_folders(folder)),
+            _ => {}
         }
         let values = self.possible_values(value);
         let known = self.variables.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));

@@ -35,6 +35,11 @@ fn programs_and_scripts_are_reported_and_files_that_are_only_read_are_not() {
         ("./a > out/log.sh 2>&1", &["./a"]),
         ("sh 2>/dev/null v.sh", &["v.sh"]),
         ("deno run --allow-read check.ts", &["check.ts"]),
+        ("make -fX.mk; gmake --makefile=Y.mk", &["X.mk", "Y.mk"]),
+        ("awk -f a.awk work; sed -nf b.sed work; gawk -fc.awk", &["a.awk", "b.sed", "c.awk"]),
+        ("awk '/x/' src/a.txt; sed -n p src/a.txt", &[]),
+        ("java -cp lib tools/Check.java src/A; java -jar a.jar", &["tools/Check.java"]),
+        ("ENV=production npm test", &[]),
         ("python3 -c 'import a' x.py; node -e 1 y.js", &[]),
     ];
     for (text, named) in cases {
@@ -292,4 +297,35 @@ fn a_word_is_an_assignment_only_if_a_variable_name_precedes_the_equals_sign() {
     assert_eq!(scripts_executed_by("A_1=x sh v.sh"), ["v.sh"]);
     assert_eq!(scripts_executed_by("./a=b v.sh"), ["./a=b"]);
     assert_eq!(scripts_executed_by("1=x sh v.sh"), [""; 0]);
+}
+
+// spec: V9
+// finding: N9
+#[test]
+fn files_that_find_and_xargs_pass_to_an_interpreter_are_unresolved() {
+    for text in ["find ck -name '*.sh' -exec sh {} +", "ls ck/*.sh | xargs -n1 sh", "find ck | xargs -I{} bash -e {}"] {
+        assert_eq!(files_executed_by(text).unresolved_words, ["$?"], "{text}");
+    }
+    for text in ["find src -name '*.c' -exec grep -q x {} +", "git ls-files | xargs grep -q x"] {
+        assert!(files_executed_by(text).unresolved_words.is_empty(), "{text}");
+    }
+    for (text, files) in [
+        ("BASH_ENV=a.sh ENV=./b.sh bash -c true", &["a.sh", "./b.sh"][..]),
+        ("NODE_OPTIONS='--no-warnings --require ./a.js --import=./b.mjs' npm test", &["./a.js", "./b.mjs"]),
+    ] {
+        assert_eq!(files_executed_by(text).possible_files, files, "{text}");
+    }
+    assert!(files_executed_by("python3 checks").possible_files.contains(&"checks/__main__.py".to_owned()));
+}
+
+// spec: V16
+// finding: N9
+#[test]
+fn calls_of_programs_that_run_commands_of_a_file_are_reported() {
+    let calls = files_executed_by("cd sub && make -C deep test; npm --prefix web test").task_calls;
+    let found: Vec<(&str, &[String])> = calls.iter().map(|call| (call.program.as_str(), &call.folders[..])).collect();
+    let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+    assert_eq!(found[0], ("make", &all(&["deep", "sub/deep"])[..]));
+    assert_eq!(found[1].0, "npm");
+    assert_eq!(calls[0].words, ["-C", "deep", "test"]);
 }

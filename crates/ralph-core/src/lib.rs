@@ -21,6 +21,7 @@ pub mod duration;
 pub mod effect;
 pub mod event;
 pub mod evidence;
+pub mod explanation;
 pub mod fact;
 pub mod judge;
 mod limits;

@@ -24,6 +24,9 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+pub(crate) use verifying::{MAX_UNEVALUATED_VERDICTS, MAX_PROTECTED_REJECTIONS};
+pub(crate) use working::is_repeated_failure;
+
 use crate::attempt::ModelSpend;
 use crate::budget::{BudgetUsage, WorkedTime};
 use crate::effect::Effect;

@@ -20,10 +20,10 @@ use crate::receipt::{Proof, ProofLevel, WorkTreeSnapshot};
 
 /// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
 /// budget.
-pub(super) const MAX_UNEVALUATED_VERDICTS: u32 = 2;
+pub(crate) const MAX_UNEVALUATED_VERDICTS: u32 = 2;
 
 /// How many claims may be rejected because of changed protected tests before the run ends: a person decides then.
-pub(super) const MAX_PROTECTED_REJECTIONS: u32 = 2;
+pub(crate) const MAX_PROTECTED_REJECTIONS: u32 = 2;
 
 pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
     if is_late_event(&event, iteration.attempt_key(attempt)) {

@@ -270,12 +270,22 @@ fn handle_failure(context: LoopContext, iteration: IterationState, failure: Atte
     let reason = match retry {
         RetryAdvice::Retry if failures > 1 => {
             let when = if has_failed_at_startup { " at startup" } else { "" };
-            format!("the agent failed{when} {failures} times in a row: {reason}")
+            format!("{REPEATED_FAILURE_START}{when} {failures}{REPEATED_FAILURE_COUNT}{reason}")
         }
         RetryAdvice::Retry | RetryAdvice::None => reason,
     };
     let run_end = RunEnd::new(Outcome::Failed, reason);
     transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
+}
+
+/// The parts of the reason of a run whose attempts failed too often.
+const REPEATED_FAILURE_START: &str = "the agent failed";
+const REPEATED_FAILURE_COUNT: &str = " times in a row: ";
+
+/// Returns whether a run failed because its attempts failed more often than they may be retried.
+pub(crate) fn is_repeated_failure(reason: &str) -> bool {
+    let count = reason.strip_prefix(REPEATED_FAILURE_START).and_then(|rest| rest.split_once(REPEATED_FAILURE_COUNT));
+    count.is_some_and(|(count, _)| count.ends_with(|last: char| last.is_ascii_digit()))
 }
 
 /// Schedules another attempt with the same prompt, unless a budget is exhausted.

@@ -157,7 +157,7 @@ pub(super) fn started_event() -> EventKind {
     EventKind::Lifecycle(LifecycleEvent::Started { opening: sample_opening(), orders: Vec::new() })
 }
 
-pub(super) fn sample_opening() -> RunOpening {
+pub(crate) fn sample_opening() -> RunOpening {
     RunOpening {
         kind: "run".to_string(),
         agent: "one".to_string(),
@@ -193,6 +193,8 @@ pub(crate) fn sample_seal() -> Seal {
 pub(crate) struct LoopScenario {
     pub(crate) state: LoopState,
     pub(crate) effects: Vec<Effect>,
+    /// All facts so far.
+    pub(crate) journal: Vec<Fact>,
     now: i64,
     wall_clock: i64,
     plan_availability: PlanAvailability,
@@ -205,6 +207,7 @@ impl LoopScenario {
         Self {
             state: LoopState::new(policy),
             effects: Vec::new(),
+            journal: Vec::new(),
             now: 0,
             wall_clock: 0,
             plan_availability: PlanAvailability::Available,
@@ -241,7 +244,10 @@ impl LoopScenario {
             kind,
         };
         let (state, effects) = step(self.state.clone(), event);
-        Self { state, effects, ..self }
+        let mut scene = Self { state, effects, ..self };
+        let facts: Vec<Fact> = scene.recorded_facts().into_iter().cloned().collect();
+        scene.journal.extend(facts);
+        scene
     }
 
     /// Removes the implementation plan.

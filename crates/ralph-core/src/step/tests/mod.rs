@@ -12,6 +12,7 @@ mod contradiction;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod decision;
 mod denied_actions;
+mod explained_walk;
 pub(crate) mod failures;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;

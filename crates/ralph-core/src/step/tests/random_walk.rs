@@ -53,7 +53,7 @@ fn any_timer() -> impl Strategy<Value = LoopTimer> {
     })
 }
 
-fn any_budget() -> impl Strategy<Value = Budget> {
+pub(super) fn any_budget() -> impl Strategy<Value = Budget> {
     let unknown_cost = prop_oneof![3 => Just(UnknownCostPolicy::Allow), 1 => Just(UnknownCostPolicy::Refuse)];
     (prop::option::of(0..3_000_000_u64), prop::option::of(1_000..500_000_u64), unknown_cost).prop_map(
         |(max_cost_micros, max_duration_ms, unknown_cost)| Budget {
@@ -149,7 +149,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
 
 /// Something that happens to the driver.
 #[derive(Debug, Clone)]
-enum DriverEvent {
+pub(super) enum DriverEvent {
     Event(EventKind, PlanAvailability),
     /// It crashes between two events, or before it stored the result of this event; then these commands are sent.
     Crash(Option<EventKind>, Vec<ControlCommand>),
@@ -161,7 +161,7 @@ enum DriverEvent {
     ClockJump(i64),
 }
 
-fn any_driver_event() -> impl Strategy<Value = DriverEvent> {
+pub(super) fn any_driver_event() -> impl Strategy<Value = DriverEvent> {
     prop_oneof![
         20 => (any_event(), any_plan_availability())
             .prop_map(|(kind, availability)| DriverEvent::Event(kind, availability)),
@@ -181,7 +181,7 @@ fn any_plan_availability() -> impl Strategy<Value = PlanAvailability> {
 
 /// A driver that performs effects and checks the invariants.
 #[derive(Default)]
-struct SimulatedDriver {
+pub(super) struct SimulatedDriver {
     running_agent: Option<AttemptKey>,
     /// The current agent.
     agent: u32,
@@ -195,7 +195,7 @@ struct SimulatedDriver {
     is_cancelled: bool,
     /// Guidance that no prompt has contained yet.
     undelivered_guidance: Vec<String>,
-    journal: Vec<Fact>,
+    pub(super) journal: Vec<Fact>,
     /// The highest iteration limit so far.
     max_iterations: u32,
 }
@@ -341,7 +341,7 @@ fn finished_iteration(fact: &Fact) -> Option<u32> {
     }
 }
 
-fn run_started(proof: ClaimVerification) -> EventKind {
+pub(super) fn run_started(proof: ClaimVerification) -> EventKind {
     let checks = match proof {
         ClaimVerification::ClaimAlone => Vec::new(),
         ClaimVerification::Checks => Vec::from(["make".into()]),
@@ -417,7 +417,7 @@ fn continue_walk(
 }
 
 /// Plays a walk. Events of agents and checks that are not running occur too, as late events.
-fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDriver) {
+pub(super) fn run_walk(policy: Policy, events: Vec<DriverEvent>) -> (LoopState, SimulatedDriver) {
     let mut driver = SimulatedDriver { max_iterations: policy.max_iterations, ..SimulatedDriver::default() };
     let mut state = LoopState::new(policy);
     let mut offset = 0;

@@ -40,10 +40,11 @@ pub use filter::jq_filter::{FILTER_MEMORY_MB, FILTER_SUBCOMMAND, FilterError, Fi
 pub use launch::invocation::{AgentInvocation, LaunchRequest, StdinText, belongs_to_session, is_inside_agent_session};
 pub use launch::node_options::{NodeOptionArgs, UnsupportedOption, is_deny_hook};
 pub use launch::permission::{
-    DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel, UnknownPermissionLevel,
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, UnknownPermissionLevel, WorkGrant,
 };
 pub use launch::preflight::{LaunchBlocker, LaunchEnvironment};
 pub use launch::preset::{AgentPreset, PresetOverrides};
+pub use launch::work_scope::{FileAccess, WorkScope};
 pub use profile::{
     AdvisorySeverity, AgentAdvisory, AgentProfile, AgentRemedy, AgentVersion, DiagnosticContext, InstallMethod,
 };

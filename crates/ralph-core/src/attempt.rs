@@ -37,6 +37,9 @@ pub struct AttemptReport {
     /// The last lines of stderr.
     pub stderr_tail: String,
     pub leftovers: LeftoverProcesses,
+    /// The tool calls that the agent was not allowed to make, each as one line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_actions: Vec<String>,
     /// Whether files or the commit changed during the attempt; `None` if no snapshot was taken.
     #[serde(default, rename = "has_moved")]
     pub has_changed_files: Option<bool>,
@@ -463,10 +466,7 @@ mod tests {
         let assess = |unknown_records| {
             let report = AttemptReport { stream: OutputParseStatus::NotUnderstood, unknown_records, ..quiet_report() };
             let assessment = report.assess();
-            assert!(
-                matches!(assessment, AttemptAssessment::Failed { retry: RetryAdvice::Retry, .. }),
-                "{assessment:?}"
-            );
+            assert!(matches!(assessment, AttemptAssessment::Failed { retry: RetryAdvice::Retry, .. }));
             format!("{assessment:?}")
         };
         assert!(assess(0).contains("not understood: it printed no records"));

@@ -128,6 +128,8 @@ pub struct RunOpening {
     /// The name of the preferred agent.
     pub agent: String,
     pub promise: String,
+    /// What the agent may do, if a process of ralph starts it.
+    pub permissions: Option<String>,
     /// One line for each criterion.
     pub checks: Vec<String>,
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{AttemptEnding, LeftoverProcesses, ModelSpend};
 use crate::baseline::BaselineCheck;
 use crate::decision::PersonDecision;
+use crate::event::RunOpening;
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::limit_change::ChangedLimits;
 use crate::outcome::Outcome;
@@ -19,7 +20,16 @@ use crate::seal::Seal;
 #[serde(tag = "event")]
 pub enum Fact {
     #[serde(rename = "run.started")]
-    RunStarted { kind: String, agent: String, promise: String, max_iterations: u32, checks: Vec<String> },
+    RunStarted {
+        kind: String,
+        agent: String,
+        promise: String,
+        max_iterations: u32,
+        checks: Vec<String>,
+        /// What the agent may do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permissions: Option<String>,
+    },
     /// The files and settings that must not change, as they were when the run started.
     #[serde(rename = "run.sealed")]
     RunSealed {
@@ -140,6 +150,9 @@ pub struct AttemptResult {
     /// Output lines that were not records of the expected format.
     #[serde(default)]
     pub unknown_records: u64,
+    /// The tool calls that the agent was not allowed to make.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_actions: Vec<String>,
 }
 
 /// Whether the agent claimed completion.
@@ -196,6 +209,13 @@ impl IterationStatus {
 }
 
 impl Fact {
+    /// Returns the first fact of a run.
+    #[must_use]
+    pub(crate) fn run_started(opening: RunOpening, max_iterations: u32) -> Self {
+        let RunOpening { kind, agent, promise, permissions, checks } = opening;
+        Self::RunStarted { kind, agent, promise, max_iterations, checks, permissions }
+    }
+
     /// Returns the dotted name under which the fact is stored and printed.
     #[must_use]
     pub fn name(&self) -> &'static str {

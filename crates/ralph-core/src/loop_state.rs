@@ -48,6 +48,9 @@ pub struct LoopState {
     /// Why the last claim was rejected; `None` if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_rejection: Option<String>,
+    /// The tool calls that the agent was not allowed to make in the last attempt with such calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_actions: Vec<String>,
     /// The claim that ended the run as blocked, for the decision of a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_claim: Option<Box<WaitingClaim>>,
@@ -237,6 +240,7 @@ impl LoopState {
             stall: StallCounter::default(),
             baseline: Vec::new(),
             last_rejection: None,
+            denied_actions: Vec::new(),
             waiting_claim: None,
             pending_commands: PendingCommands::default(),
             standing_guidance: Vec::new(),

@@ -174,6 +174,25 @@ impl RunEnd {
         Self { outcome: Outcome::Blocked, reason, exit_code: exit_code::NOT_COMPLETE }
     }
 
+    /// Adds what the agent was not allowed to do, which may be the real reason of an end without success.
+    #[must_use]
+    pub fn with_denied_actions(self, denied: &[String]) -> Self {
+        let names_denials = match self.outcome {
+            Outcome::Exhausted | Outcome::Failed | Outcome::Stalled | Outcome::OverBudget => true,
+            // The reason of a role that sends work back belongs to that role.
+            Outcome::Blocked => !self.is_work_sent_back(),
+            Outcome::Completed | Outcome::Cancelled | Outcome::Interrupted => false,
+        };
+        let Some((first, others)) = denied.split_first().filter(|_| names_denials) else { return self };
+        let mut reason = alloc::format!("{}; the agent was not allowed to use {first}", self.reason);
+        match others.len() {
+            0 => {}
+            1 => reason.push_str(" and 1 other"),
+            count => reason.push_str(&alloc::format!(" and {count} others")),
+        }
+        Self { reason, ..self }
+    }
+
     /// Returns whether the work was sent back.
     #[must_use]
     pub fn is_work_sent_back(&self) -> bool {

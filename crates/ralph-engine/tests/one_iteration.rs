@@ -174,6 +174,7 @@ fn plan_run(root: &Path) -> RunPlan {
         },
         model: None,
         permission: None,
+        work_scope: None,
         extra_args: Vec::new(),
         env: Vec::new(),
     };

@@ -2,7 +2,9 @@
 //! itself is in [`conversation`] and is pure.
 
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
 use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
@@ -32,6 +34,13 @@ pub(super) const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         "may do what its settings allow without asking; requests to read, search and edit in the project are allowed, \
          all others (commands, deletions, fetches) are refused",
     )),
+    work: Ok(WorkGrant {
+        build_args: |_| GrantArgs::default(),
+        edit_description: "may do what its settings allow without asking; requests to read, search and edit in the \
+             project, to run its checks and usual build and test commands, and to commit are allowed, all others are refused",
+        read_description: "may do what its settings allow without asking; requests to read, search and run the project's \
+             checks and usual build and test commands are allowed, all others are refused",
+    }),
     full: Ok(PermissionGrant::from_flags(&[], "may do everything; its permission requests are allowed")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };

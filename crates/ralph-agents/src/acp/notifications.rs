@@ -5,7 +5,7 @@ use super::message::{
 };
 use super::permission_policy;
 use super::requests;
-use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::event::{AgentErrorKind, AgentEvent, permission_denied_event};
 use crate::stream::parser::{ConversationRequest, RecordReader};
 use crate::stream::tool_summary;
 use ralph_util::json::{self, MalformedJson, RawJson};
@@ -59,11 +59,19 @@ impl AcpConversation {
             return Ok(());
         }
         let kind = self.tool_calls.tool_kind(&tool);
-        let decision =
-            permission_policy::decide_permission(conversation.permission, &kind, &locations, &conversation.folder);
+        let command = requested_command(&tool);
+        let rules = permission_policy::PermissionRules {
+            level: conversation.permission,
+            work_scope: &conversation.work_scope,
+            folder: &conversation.folder,
+        };
+        let action =
+            permission_policy::RequestedAction { kind: &kind, locations: &locations, command: command.as_deref() };
+        let decision = permission_policy::decide_permission(rules, action);
         let option = permission_policy::choose_option(decision, &options);
         if let Some(refusal) = refusal_excerpt(conversation, decision, option.as_deref(), &tool) {
             out.push(AgentEvent::ToolResult { ok: false, excerpt: refusal });
+            out.push(permission_denied_event(&kind, &denied_action(&tool)));
         }
         self.pending_stdin.bytes.extend(requests::permission_response(id, option.as_deref()));
         Ok(())
@@ -121,6 +129,17 @@ impl AcpConversation {
                        reporting it as loaded, so old and new messages cannot be separated";
         self.fail_conversation(AgentErrorKind::Unknown, message.to_owned(), out);
     }
+}
+
+/// Returns the command line that a tool is about to run. A title is made for people, and is no evidence.
+fn requested_command(tool: &AcpSessionUpdate<'_>) -> Option<String> {
+    let [command] = json::pick_members_or_none(tool.input, ["command"]);
+    json::decode_string(command)
+}
+
+fn denied_action(tool: &AcpSessionUpdate<'_>) -> String {
+    let detail = tool_summary::summarize_tool_input(tool.input);
+    if detail.is_empty() { tool_summary::summarize_value(tool.title) } else { detail }
 }
 
 /// Describes a refused request, or one that could not be allowed because the agent offered no such option.

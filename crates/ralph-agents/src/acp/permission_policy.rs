@@ -3,11 +3,34 @@ use std::path::{Component, Path, PathBuf};
 
 use super::message::{AcpPermissionOption, AcpToolLocation};
 use crate::launch::permission::PermissionLevel;
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use ralph_util::json;
 
 /// The tool kinds that permission `edits` allows. All others (`execute`, `delete`, `fetch`, `switch_mode`, `other`) are
 /// refused.
 const EDIT_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think", "edit", "move"];
+
+/// The tool kinds that permission `work` allows to an agent that must not edit.
+const READ_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think"];
+
+/// What an agent asks to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestedAction<'a> {
+    /// The kind of the tool.
+    pub(crate) kind: &'a str,
+    /// The files that the tool names.
+    pub(crate) locations: &'a [AcpToolLocation<'a>],
+    /// The command line, if the tool runs one.
+    pub(crate) command: Option<&'a str>,
+}
+
+/// What the agent may do, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PermissionRules<'a> {
+    pub(crate) level: PermissionLevel,
+    pub(crate) work_scope: &'a WorkScope,
+    pub(crate) folder: &'a str,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionDecision {
@@ -15,20 +38,20 @@ pub(crate) enum PermissionDecision {
     Refuse,
 }
 
-/// Decides by the permission level, the kind of the tool, and the files that it names.
-pub(crate) fn decide_permission(
-    permission: PermissionLevel,
-    kind: &str,
-    locations: &[AcpToolLocation<'_>],
-    folder: &str,
-) -> PermissionDecision {
-    let is_harmless =
-        || EDIT_LEVEL_TOOL_KINDS.contains(&kind) && locations.iter().all(|location| is_inside_folder(location, folder));
-    match permission {
-        PermissionLevel::Full => PermissionDecision::Allow,
-        PermissionLevel::Edits if is_harmless() => PermissionDecision::Allow,
-        PermissionLevel::Edits | PermissionLevel::Ask => PermissionDecision::Refuse,
-    }
+/// Decides by the permission level, the kind of the tool, the files that it names, and the command that it runs.
+pub(crate) fn decide_permission(rules: PermissionRules<'_>, action: RequestedAction<'_>) -> PermissionDecision {
+    let is_inside = || action.locations.iter().all(|location| is_inside_folder(location, rules.folder));
+    let is_of = |kinds: &[&str]| kinds.contains(&action.kind) && is_inside();
+    let runs_allowed_command =
+        || action.kind == "execute" && action.command.is_some_and(|command| rules.work_scope.allows_command(command));
+    let is_allowed = match (rules.level, rules.work_scope.files()) {
+        (PermissionLevel::Full, _) => true,
+        (PermissionLevel::Work, FileAccess::Edit) => is_of(EDIT_LEVEL_TOOL_KINDS) || runs_allowed_command(),
+        (PermissionLevel::Work, FileAccess::Read) => is_of(READ_LEVEL_TOOL_KINDS) || runs_allowed_command(),
+        (PermissionLevel::Edits, _) => is_of(EDIT_LEVEL_TOOL_KINDS),
+        (PermissionLevel::Ask, _) => false,
+    };
+    if is_allowed { PermissionDecision::Allow } else { PermissionDecision::Refuse }
 }
 
 /// Returns the id of the option for this decision. Prefers a one-time option, because the decision may be different for
@@ -73,7 +96,32 @@ mod tests {
         let quoted: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
         let locations: Vec<AcpToolLocation<'_>> =
             quoted.iter().map(|path| AcpToolLocation { path: Some(path.as_bytes()) }).collect();
-        decide_permission(permission, kind, &locations, "/home/p")
+        decide(permission, RequestedAction { kind, locations: &locations, command: None })
+    }
+
+    fn decide(level: PermissionLevel, action: RequestedAction<'_>) -> PermissionDecision {
+        decide_permission(PermissionRules { level, work_scope: &WorkScope::default(), folder: "/home/p" }, action)
+    }
+
+    // spec: A11
+    #[test]
+    fn work_allows_edits_and_the_commands_of_the_project_and_a_judge_may_not_edit() {
+        let answer = |files: FileAccess, kind: &'static str, command: Option<&str>| {
+            let work_scope = &WorkScope::new(["make test"], files);
+            let rules = PermissionRules { level: PermissionLevel::Work, work_scope, folder: "/home/p" };
+            decide_permission(rules, RequestedAction { kind, locations: &[], command })
+        };
+        let (coder, judge) = (FileAccess::Edit, FileAccess::Read);
+        for files in [coder, judge] {
+            assert_eq!(answer(files, "read", None), PermissionDecision::Allow);
+            assert_eq!(answer(files, "execute", Some("make test VERBOSE=1")), PermissionDecision::Allow);
+            for command in [None, Some("curl x"), Some("make test && curl x")] {
+                assert_eq!(answer(files, "execute", command), PermissionDecision::Refuse, "{command:?}");
+            }
+            assert_eq!(answer(files, "fetch", None), PermissionDecision::Refuse);
+        }
+        assert_eq!(answer(coder, "edit", None), PermissionDecision::Allow);
+        assert_eq!(answer(judge, "edit", None), PermissionDecision::Refuse);
     }
 
     #[test] // spec: A6
@@ -100,7 +148,8 @@ mod tests {
     #[test] // spec: A6
     fn a_path_that_is_not_a_string_is_outside_the_project_and_invalid_bytes_do_not_move_a_path() {
         let edit = |path: &'static [u8]| {
-            decide_permission(PermissionLevel::Edits, "edit", &[AcpToolLocation { path: Some(path) }], "/home/p")
+            let locations = [AcpToolLocation { path: Some(path) }];
+            decide(PermissionLevel::Edits, RequestedAction { kind: "edit", locations: &locations, command: None })
         };
         for path in [&b"\"/home/p/\xff\xfe\""[..], b"\"\xff/x\"", b"\"a\\ud800b\""] {
             assert_eq!(edit(path), PermissionDecision::Allow, "{}", path.escape_ascii());

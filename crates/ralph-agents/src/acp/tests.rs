@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::stream_parser;
 use crate::stream::parser::{ConversationRequest, PriorUsage, StdinDisposition, StreamParser};
 use crate::tests::final_text;
-use crate::{AgentErrorKind, AgentEvent, PermissionLevel, is_lost_session_message};
+use crate::{AgentErrorKind, AgentEvent, PermissionLevel, WorkScope, is_lost_session_message};
 
 struct AcpScenario {
     parser: Box<dyn StreamParser>,
@@ -20,6 +20,7 @@ fn sample_request() -> ConversationRequest {
         session: None,
         model: None,
         permission: PermissionLevel::Edits,
+        work_scope: WorkScope::default(),
     }
 }
 

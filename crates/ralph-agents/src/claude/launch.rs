@@ -10,8 +10,11 @@ use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
 use crate::launch::node_options::{NodeOptionArgs, UnsupportedOption};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
 use crate::launch::preflight::{LaunchBlocker, LaunchEnvironment};
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
@@ -47,6 +50,12 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--permission-mode", "acceptEdits"],
         "may edit files in the project, also with simple commands; other commands (tests, git) only if its settings allow them",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files in the project, run its checks and usual build and test commands, and commit; \
+             other commands only if its settings allow them",
+        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot edit",
+    }),
     full: Ok(PermissionGrant::from_flags(&["--dangerously-skip-permissions"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
@@ -81,6 +90,17 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::AgentAssignedId,
     profile: PROFILE,
 };
+
+/// `--allowedTools` takes any number of values, so it is followed by another flag.
+fn work_args(scope: &WorkScope) -> GrantArgs {
+    let rules: Vec<String> = scope.rule_commands().map(|command| format!("Bash({command}:*)")).collect();
+    let allowed = rules.first().map(|_| "--allowedTools").into_iter().chain(rules.iter().map(String::as_str));
+    let files: &[&str] = match scope.files() {
+        FileAccess::Edit => &["--permission-mode", "acceptEdits"],
+        FileAccess::Read => &["--disallowedTools", "Edit,Write,NotebookEdit", "--permission-mode", "default"],
+    };
+    GrantArgs::from_flags(allowed.chain(files.iter().copied()))
+}
 
 pub(crate) struct ClaudeAgent;
 
@@ -183,6 +203,28 @@ mod tests {
         let args = ClaudeAgent.build_invocation(&request).args.join(" ");
         assert!(args.ends_with("--dangerously-skip-permissions --model haiku --resume abc --max-turns 7"), "{args}");
         assert!(!args.contains("acceptEdits"));
+    }
+
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_takes_the_edit_tools_from_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            ClaudeAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        assert!(
+            coder.ends_with("--allowedTools Bash(make test:*) Bash(git commit:*) --permission-mode acceptEdits"),
+            "{coder}"
+        );
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with("--disallowedTools Edit,Write,NotebookEdit --permission-mode default"), "{judge}");
     }
 
     #[test] // spec: A2, A6

@@ -7,12 +7,12 @@ use super::usage::ClaudeUsageTracker;
 use crate::failure::classify;
 use crate::failure::fatal_error::push_fatal_error;
 use crate::failure::limit_reset::LimitReset;
-use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure, push_at_work_once};
+use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure, permission_denied_event, push_at_work_once};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use crate::stream::usage_totals::UsageTotals;
-use ralph_util::json::{self, MalformedJson, RawJson};
+use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
 /// The model name of messages that Claude Code itself writes in place of an answer.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
@@ -165,7 +165,9 @@ impl ClaudeStreamReader {
     }
 
     fn read_result(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<(), MalformedJson> {
-        let [is_error, subtype, text] = json::pick_members(line, ["is_error", "subtype", "result"])?;
+        let [is_error, subtype, text, denials] =
+            json::pick_members(line, ["is_error", "subtype", "result", "permission_denials"])?;
+        push_denials(denials, out);
         let failed = json::is_true(is_error) || json::as_name(subtype).starts_with("error");
         if self.last_started.is_none() {
             self.report_started(line, out);
@@ -263,6 +265,17 @@ fn tool_call_event(block: &ClaudeContentBlock<'_>) -> AgentEvent {
         name: json::decode_string_prefix(block.name, 80).unwrap_or_default(),
         detail: tool_summary::summarize_tool_input(block.input),
     }
+}
+
+/// Reports the tool calls that were denied since the last result. A malformed list is not worth a failure.
+fn push_denials(denials: Option<RawJson<'_>>, out: &mut Vec<AgentEvent>) {
+    let Some(denials) = denials else { return };
+    let _ = JsonCursor::new(denials).visit_array(|cursor| {
+        let [name, input] = json::pick_members_or_none(Some(cursor.take_raw()?), ["tool_name", "tool_input"]);
+        let name = json::decode_string_prefix(name, 80).unwrap_or_default();
+        out.push(permission_denied_event(&name, &tool_summary::summarize_tool_input(input)));
+        Ok(())
+    });
 }
 
 fn thinking_event(text: Option<RawJson<'_>>) -> Option<AgentEvent> {

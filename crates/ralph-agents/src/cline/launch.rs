@@ -18,6 +18,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         "may use no tool that needs approval: it can only answer",
     )),
     edits: Err("cline approves all tools or none: choose `ask` or `full`"),
+    work: Err("cline approves all tools or none, so it cannot be limited to the work on a task: choose `full`"),
     full: Ok(PermissionGrant::from_flags(&["--auto-approve", "true"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };

@@ -5,10 +5,14 @@ use super::install::CODEX_INSTALLER;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
+use crate::launch::work_scope::WorkScope;
 use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, GracefulSignal, SessionSupport};
 use crate::spec::AgentSpec;
+use crate::stream::event::{AgentEvent, permission_denied_event};
 use crate::stream::output_format::OutputFormat;
 
 /// Codex would refuse to work outside of a repository, which ralph checks itself. If the server is unreachable, Codex
@@ -63,6 +67,13 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--sandbox", "workspace-write"],
         "may edit files and run commands in the project; no network, and .git is read-only, so it cannot commit",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files and run commands in the project; no network, and .git is read-only: ralph \
+             commits its work",
+        read_description: "may edit files and run commands in the project, because its checks write files; no network, \
+             and .git is read-only",
+    }),
     full: Ok(PermissionGrant::from_flags(
         &["--dangerously-bypass-approvals-and-sandbox"],
         "may do everything without asking and without a sandbox",
@@ -90,6 +101,22 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::AgentAssignedId,
     profile: PROFILE,
 };
+
+/// Parses a log line about a call that Codex refuses. Its records do not report such calls.
+fn parse_denied_call(line: &str) -> Option<AgentEvent> {
+    let (_, error) = line.split_once("codex_core::tools::router: error=")?;
+    if let Some(reason) = error.strip_prefix("patch rejected: ") {
+        return Some(permission_denied_event("apply_patch", reason.split(';').next().unwrap_or(reason)));
+    }
+    let (_, reason) = error.split_once(r#"Rejected(\""#)?;
+    Some(permission_denied_event("exec", reason.split(r#"\")"#).next().unwrap_or(reason)))
+}
+
+/// Its sandbox limits what commands can change, not which ones run. In a read-only sandbox most checks would fail, because
+/// they write files.
+fn work_args(_scope: &WorkScope) -> GrantArgs {
+    GrantArgs::from_flags(["--sandbox", "workspace-write"])
+}
 
 pub(crate) struct CodexAgent;
 
@@ -139,6 +166,10 @@ impl Agent for CodexAgent {
         vec![no_commits]
     }
 
+    fn parse_stderr_notice(&self, line: &str) -> Option<AgentEvent> {
+        parse_denied_call(line)
+    }
+
     /// After SIGTERM, its grandchildren would survive.
     fn graceful_signal(&self) -> GracefulSignal {
         GracefulSignal::Int
@@ -159,6 +190,20 @@ mod tests {
         );
         assert_eq!(CodexAgent.preset().args, invocation.args);
         assert_eq!(CodexAgent.graceful_signal(), GracefulSignal::Int);
+    }
+
+    // spec: A11
+    #[test]
+    fn a_call_that_only_the_log_reports_as_refused_is_a_denial() {
+        let router = "2026-11-19T04:39:10.658976Z ERROR codex_core::tools::router: error=";
+        let denied = |error: &str| CodexAgent.parse_stderr_notice(&format!("{router}{error}"));
+        let command = r#"exec_command failed: CreateProcess { message: "Rejected(\"`rm -rf /x` rejected: no\")" }"#;
+        let action = "exec: `rm -rf /x` rejected: no".to_owned();
+        assert_eq!(denied(command), Some(AgentEvent::PermissionDenied { action }));
+        let patch = "patch rejected: writing outside of the project; rejected by user approval settings";
+        let action = "apply_patch: writing outside of the project".to_owned();
+        assert_eq!(denied(patch), Some(AgentEvent::PermissionDenied { action }));
+        assert_eq!(denied("exec_command failed: it exited with 1"), None);
     }
 
     #[test] // spec: A6

@@ -3,7 +3,7 @@
 use super::record::{CodexItem, CodexRecord, CodexTokenUsage, CodexTurnError};
 use crate::failure::classify;
 use crate::failure::fatal_error::push_fatal_error;
-use crate::stream::event::AgentEvent;
+use crate::stream::event::{AgentEvent, permission_denied_event};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
@@ -12,6 +12,9 @@ use ralph_util::json::{self, MalformedJson, RawJson};
 
 /// Maximum number of unfinished items that are remembered. Codex runs only a few at a time.
 const MAX_OPEN_ITEMS: usize = 64;
+
+/// The error of a command that writes outside of the writable folders of the sandbox.
+const SANDBOX_ERROR: &[u8] = b"Read-only file system";
 
 pub(crate) fn stream_parser() -> impl StreamParser {
     JsonLinesParser::<CodexStreamReader>::default()
@@ -83,9 +86,12 @@ impl CodexStreamReader {
         let id = json::decode_string(item.id);
         match self.open_items.iter().position(|open| Some(open) == id.as_ref()) {
             Some(at) => drop(self.open_items.swap_remove(at)),
-            None => out.push(call),
+            None => out.push(call.clone()),
         }
         out.push(tool_result_event(item));
+        if let (AgentEvent::ToolCall { name, detail }, true) = (&call, is_denied(item)) {
+            out.push(permission_denied_event(name, detail));
+        }
     }
 
     fn read_turn_completed(&mut self, usage: CodexTokenUsage<'_>, out: &mut Vec<AgentEvent>) {
@@ -113,12 +119,19 @@ fn tool_call_event(item: &CodexItem<'_>) -> Option<AgentEvent> {
 
 fn tool_result_event(item: &CodexItem<'_>) -> AgentEvent {
     let exited_well = item.exit_code.is_none_or(|code| code == b"0" || code == b"null");
-    let failed = json::as_name(item.status) == "failed" || json::is_set(item.error);
+    let failed = matches!(json::as_name(item.status), "failed" | "declined") || json::is_set(item.error);
     let content = item.result.and_then(|result| result.content);
     AgentEvent::ToolResult {
         ok: exited_well && !failed,
         excerpt: tool_summary::result_excerpt(item.output.or(content).or(item.error.filter(|_| failed))),
     }
+}
+
+/// Returns whether its rules declined the item, or its sandbox kept a command from writing.
+fn is_denied(item: &CodexItem<'_>) -> bool {
+    let status = json::as_name(item.status);
+    let output = item.output.unwrap_or_default();
+    status == "declined" || status == "failed" && memchr::memmem::find(output, SANDBOX_ERROR).is_some()
 }
 
 fn thinking_event(item: &CodexItem<'_>) -> Option<AgentEvent> {

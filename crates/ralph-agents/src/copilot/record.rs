@@ -14,6 +14,7 @@ members!(
         parent: b"parentToolCallId",
         model: b"model",
         tool: b"toolName",
+        tool_call: b"toolCallId",
         arguments: b"arguments",
         success: b"success",
         status: b"statusCode",
@@ -27,4 +28,4 @@ members!(
 
 members!(CopilotToolResult { content: b"content" });
 
-members!(CopilotToolError { message: b"message" });
+members!(CopilotToolError { code: b"code", message: b"message" });

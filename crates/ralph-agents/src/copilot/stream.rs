@@ -7,6 +7,7 @@ use crate::failure::classify;
 use crate::failure::fatal_error::push_fatal_error;
 use crate::stream::event::{AgentErrorKind, AgentEvent};
 use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::open_tool_calls::OpenToolCalls;
 use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use crate::stream::usage_totals::UsageTotals;
@@ -28,6 +29,9 @@ const IGNORED_RECORD_PREFIXES: &[&str] = &[
     "user.",
 ];
 
+/// The error code of a call that needs a permission which the agent does not have.
+const DENIED_CALL_CODE: &str = "denied";
+
 pub(crate) fn stream_parser() -> impl StreamParser {
     JsonLinesParser::<CopilotStreamReader>::default()
 }
@@ -35,6 +39,7 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 #[derive(Debug, Default)]
 struct CopilotStreamReader {
     numbering: MessageNumbering,
+    open_calls: OpenToolCalls,
     model: Option<String>,
     /// Whether a failure was reported since the last agent text.
     has_failed: bool,
@@ -51,8 +56,16 @@ impl RecordReader for CopilotStreamReader {
             "user.message" if !is_nested => out.push(AgentEvent::Prompted),
             "assistant.message" if !is_nested => self.read_message(&data, out),
             "assistant.reasoning" if !is_nested => out.extend(thinking_event(&data)),
-            "tool.execution_start" => out.push(tool_call_event(&data)),
-            "tool.execution_complete" => out.push(tool_result_event(&data)),
+            "tool.execution_start" => {
+                let call = tool_call_event(&data);
+                self.open_calls.record_call(json::decode_string(data.tool_call), &call);
+                out.push(call);
+            }
+            "tool.execution_complete" => {
+                out.push(tool_result_event(&data));
+                let is_denied = data.error.is_some_and(|error| json::as_name(error.code) == DENIED_CALL_CODE);
+                out.extend(self.open_calls.end_call(json::decode_string(data.tool_call).as_deref(), is_denied));
+            }
             "model.call_failure" => out.push(call_failure_event(&data)),
             "session.error" => self.read_session_error(&data, out),
             "abort" => self.read_abort(&data, out),

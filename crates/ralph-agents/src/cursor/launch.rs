@@ -14,6 +14,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         "may do only what its settings allow; without --force it proposes changes",
     )),
     edits: Err("cursor changes files only with --force, which allows commands too: choose `ask` or `full`"),
+    work: Err("cursor changes files only with --force, which allows every command: choose `full`"),
     full: Ok(PermissionGrant::from_flags(&["--force"], "may do everything that its settings do not deny")),
     default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };

@@ -38,7 +38,10 @@ impl FinalRecord {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::AtWork
             | AgentEvent::Prompted => *self = Self::Awaited,
-            AgentEvent::Usage { .. } | AgentEvent::RateLimit { .. } | AgentEvent::Error { .. } => {}
+            AgentEvent::PermissionDenied { .. }
+            | AgentEvent::Usage { .. }
+            | AgentEvent::RateLimit { .. }
+            | AgentEvent::Error { .. } => {}
         }
     }
 }

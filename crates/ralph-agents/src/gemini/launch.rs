@@ -6,7 +6,10 @@ use crate::failure::infer_failure::AgentExit;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentAdvisory, AgentProfile, AgentRemedy, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use crate::spec::AgentSpec;
@@ -25,6 +28,13 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--skip-trust", "--approval-mode", "auto_edit"],
         "may edit files; it cannot run commands (tests, git); it trusts the project's Gemini settings",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files, run the project's checks and usual build and test commands, and commit; other \
+             commands are denied; it trusts the project's Gemini settings",
+        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot \
+             edit; it trusts the project's Gemini settings",
+    }),
     full: Ok(PermissionGrant::from_flags(
         &["--skip-trust", "--approval-mode", "yolo"],
         "may do everything without asking; it trusts the project's Gemini settings",
@@ -56,6 +66,16 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::CallerAssignedId,
     profile: PROFILE,
 };
+
+fn work_args(scope: &WorkScope) -> GrantArgs {
+    let mode = match scope.files() {
+        FileAccess::Edit => "auto_edit",
+        FileAccess::Read => "default",
+    };
+    let rules: Vec<String> = scope.rule_commands().map(|command| format!("run_shell_command({command})")).collect();
+    let rules = rules.iter().flat_map(|rule| ["--allowed-tools", rule]);
+    GrantArgs::from_flags(["--skip-trust", "--approval-mode", mode].into_iter().chain(rules))
+}
 
 pub(crate) struct GeminiAgent;
 
@@ -118,6 +138,26 @@ impl Agent for GeminiAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            GeminiAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
+        assert!(coder.ends_with(&format!("--skip-trust --approval-mode auto_edit {rules}")), "{coder}");
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with(&format!("--skip-trust --approval-mode default {rules}")), "{judge}");
+    }
 
     #[test] // spec: A1, A6
     fn by_default_gemini_may_edit_and_skips_the_trust_check() {

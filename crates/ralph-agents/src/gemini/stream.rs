@@ -5,6 +5,7 @@ use crate::failure::fatal_error::push_fatal_error;
 use crate::stream::event::{AgentErrorKind, AgentEvent};
 use crate::stream::members::{members, whole_line};
 use crate::stream::message_numbering::MessageNumbering;
+use crate::stream::open_tool_calls::OpenToolCalls;
 use crate::stream::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary;
 use ralph_util::json::{self, MalformedJson};
@@ -18,6 +19,7 @@ members!(
         content: b"content",
         delta: b"delta",
         tool: b"tool_name",
+        tool_id: b"tool_id",
         parameters: b"parameters",
         status: b"status",
         output: b"output",
@@ -28,12 +30,15 @@ members!(
 );
 whole_line!(GeminiRecord);
 
-members!(GeminiError { message: b"message" });
+members!(GeminiError { kind: b"type", message: b"message" });
 
 members!(GeminiTokenStats { input: b"input_tokens", output: b"output_tokens" });
 
 /// The prefix of the message that a hook has blocked the end of the turn. The hook's reason is a new prompt.
 const BLOCKED_STOP_PREFIX: &str = "Agent execution blocked";
+
+/// The type of the error of a call that a policy denies.
+const DENIED_CALL_ERROR: &str = "policy_violation";
 
 pub(crate) fn stream_parser() -> impl StreamParser {
     JsonLinesParser::<GeminiStreamReader>::default()
@@ -42,6 +47,7 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 #[derive(Debug, Default)]
 struct GeminiStreamReader {
     numbering: MessageNumbering,
+    open_calls: OpenToolCalls,
 }
 
 impl RecordReader for GeminiStreamReader {
@@ -55,11 +61,15 @@ impl RecordReader for GeminiStreamReader {
             "message" => self.read_message(&record, out),
             "tool_use" => {
                 self.numbering.end_message();
-                out.push(tool_call_event(&record));
+                let call = tool_call_event(&record);
+                self.open_calls.record_call(json::decode_string(record.tool_id), &call);
+                out.push(call);
             }
             "tool_result" => {
                 self.numbering.end_message();
                 out.push(tool_result_event(&record));
+                let is_denied = record.error.is_some_and(|error| json::as_name(error.kind) == DENIED_CALL_ERROR);
+                out.extend(self.open_calls.end_call(json::decode_string(record.tool_id).as_deref(), is_denied));
             }
             "error" => self.read_error(&record, out),
             "result" => read_result(&record, out),

@@ -15,6 +15,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         "may read; tools that need approval are refused",
     )),
     edits: Err("goose has no permission for edits only: choose `ask` or `full`"),
+    work: Err("goose approves all tools or none, so it cannot be limited to the work on a task: choose `full`"),
     full: Ok(PermissionGrant::from_env(&[("GOOSE_MODE", "auto")], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };

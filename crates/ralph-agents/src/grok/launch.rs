@@ -18,6 +18,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--permission-mode", "acceptEdits"],
         "may edit files; other actions only if its settings allow them",
     )),
+    work: Err("it is not verified that grok can allow single commands: choose `edits` or `full`"),
     full: Ok(PermissionGrant::from_flags(
         &["--permission-mode", "bypassPermissions"],
         "may do everything without asking",

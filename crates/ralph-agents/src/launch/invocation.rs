@@ -1,5 +1,6 @@
 //! The input for starting an agent ([`LaunchRequest`]) and the resulting process invocation ([`AgentInvocation`]).
 use crate::launch::permission::{PermissionGrants, PermissionLevel};
+use crate::launch::work_scope::WorkScope;
 use crate::registry::AgentProgram;
 
 /// Variables by which coding agents detect that they run inside another agent. A nested agent that sees them joins the
@@ -79,6 +80,8 @@ pub struct LaunchRequest<'a> {
     pub new_session_id: Option<&'a str>,
     /// The requested permission level. `None` uses the preset.
     pub permission: Option<PermissionLevel>,
+    /// What permission `work` allows. `None` allows no command.
+    pub work_scope: Option<&'a WorkScope>,
     /// Replaces the preset's program.
     pub program_override: Option<&'a str>,
     /// Replaces the preset's arguments.
@@ -126,9 +129,11 @@ impl AgentInvocation {
     /// the permission, unless the user also requests one.
     pub(crate) fn with_permission(mut self, request: &LaunchRequest<'_>, grants: &PermissionGrants) -> Self {
         let is_user_defined = request.args_override.is_some() && request.permission.is_none();
-        if let Some(grant) = grants.effective_grant(request.permission).filter(|_| !is_user_defined) {
-            self.args.extend(grant.flags.iter().map(|&flag| flag.to_owned()));
-            self.env.extend(grant.env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        if !is_user_defined {
+            let no_commands = WorkScope::default();
+            let args = grants.grant_args(request.permission, request.work_scope.unwrap_or(&no_commands));
+            self.args.extend(args.flags);
+            self.env.extend(args.env);
         }
         self
     }

@@ -4,3 +4,4 @@ pub(crate) mod node_options;
 pub(crate) mod permission;
 pub(crate) mod preflight;
 pub(crate) mod preset;
+pub(crate) mod work_scope;

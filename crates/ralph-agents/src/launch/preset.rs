@@ -1,5 +1,6 @@
 //! The default settings of an agent type. The user can override each of them separately.
 use crate::launch::permission::PermissionGrants;
+use crate::launch::work_scope::WorkScope;
 use crate::stream::output_format::OutputFormat;
 
 /// The settings of one agent.
@@ -33,8 +34,7 @@ impl AgentPreset {
 
     /// Adds the flags of the default permission.
     pub(crate) fn with_default_grant(mut self, grants: &PermissionGrants) -> Self {
-        let flags = grants.effective_grant(None).map_or(&[][..], |grant| grant.flags);
-        self.args.extend(flags.iter().map(|&flag| flag.to_owned()));
+        self.args.extend(grants.grant_args(None, &WorkScope::default()).flags);
         self
     }
 

@@ -8,17 +8,21 @@ use crate::failure::limit_reset::LimitReset;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
-use crate::stream::event::{AgentErrorKind, AgentEvent};
+use crate::stream::event::{AgentErrorKind, AgentEvent, permission_denied_event};
 use crate::stream::members::{members, whole_line};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::output_format::OutputFormat;
 use crate::stream::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json::{self, MalformedJson, RawJson};
+use serde_json::Value;
 
 /// OpenCode reports retried requests only in its log, so the log is printed to stderr.
 const DEFAULT_ARGS: &[&str] = &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"];
@@ -33,6 +37,12 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &[("OPENCODE_PERMISSION", r#"{"edit":"allow","bash":"deny"}"#)],
         "may edit files in the project; it cannot run commands (tests, git)",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files in the project, run its checks and usual build and test commands, and commit; \
+             other commands are denied",
+        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot edit",
+    }),
     full: Ok(PermissionGrant::from_flags(
         &["--auto"],
         "may do everything that its settings do not deny, without asking",
@@ -67,6 +77,18 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::AgentAssignedId,
     profile: PROFILE,
 };
+
+/// The last pattern that matches a command decides, so that their order matters.
+fn work_args(scope: &WorkScope) -> GrantArgs {
+    let edit = match scope.files() {
+        FileAccess::Edit => "allow",
+        FileAccess::Read => "deny",
+    };
+    let patterns = scope.commands().iter().flat_map(|command| [command.clone(), format!("{command} *")]);
+    let rules: String = patterns.map(|pattern| format!(r#",{}:"allow""#, Value::from(pattern))).collect();
+    let permission = format!(r#"{{"edit":"{edit}","bash":{{"*":"deny"{rules}}}}}"#);
+    GrantArgs { flags: Vec::new(), env: vec![("OPENCODE_PERMISSION".to_owned(), permission)] }
+}
 
 pub(crate) struct OpencodeAgent;
 
@@ -198,16 +220,22 @@ fn thinking_event(part: &OpencodePart<'_>) -> Option<AgentEvent> {
 /// Marks a tool error that means that a permission request was not answered. It ends the turn with exit code 0.
 const REJECTED_PERMISSION_MARKER: &str = "rejected permission";
 
+/// Marks a tool error that means that a rule denies this call. The agent continues.
+const DENIED_CALL_MARKER: &str = "prevents you from using this specific tool call";
+
 /// A tool is reported once, when it has finished.
 fn read_tool_use(part: &OpencodePart<'_>, is_main: bool, out: &mut Vec<AgentEvent>) {
     let state = part.state.unwrap_or_default();
     let name = json::decode_string_prefix(part.tool, 80).unwrap_or_default();
-    out.push(AgentEvent::ToolCall { name, detail: tool_summary::summarize_tool_input(state.input) });
+    let detail = tool_summary::summarize_tool_input(state.input);
+    out.push(AgentEvent::ToolCall { name: name.clone(), detail: detail.clone() });
     let ok = json::as_name(state.status) != "error";
     out.push(AgentEvent::ToolResult { ok, excerpt: tool_summary::result_excerpt(state.error.or(state.output)) });
-    let rejection = json::decode_string_prefix(state.error, EXCERPT_CHARS * 2)
-        .filter(|error| is_main && error.contains(REJECTED_PERMISSION_MARKER));
-    if let Some(error) = rejection {
+    let error = json::decode_string_prefix(state.error, EXCERPT_CHARS * 2).unwrap_or_default();
+    if error.contains(DENIED_CALL_MARKER) || error.contains(REJECTED_PERMISSION_MARKER) {
+        out.push(permission_denied_event(&name, &detail));
+    }
+    if is_main && error.contains(REJECTED_PERMISSION_MARKER) {
         let message = format!("an unanswered permission request ended the agent's turn: {error}");
         out.push(AgentEvent::Error { kind: AgentErrorKind::Unknown, message, fatal: true });
     }
@@ -264,6 +292,27 @@ fn limit_reset(data: &OpencodeErrorDetails<'_>, message: &str) -> LimitReset {
 mod tests {
     use super::*;
     use crate::tests::parse_events;
+
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_denies_every_command_that_no_later_pattern_allows() {
+        let permission = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", r#"grep "a" b"#], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            OpencodeAgent.build_invocation(&request).env.swap_remove(0)
+        };
+        let rules =
+            r#""*":"deny","make test":"allow","make test *":"allow","grep \"a\" b":"allow","grep \"a\" b *":"allow""#;
+        for (files, edit) in [(FileAccess::Edit, "allow"), (FileAccess::Read, "deny")] {
+            let expected = format!(r#"{{"edit":"{edit}","bash":{{{rules}}}}}"#);
+            assert_eq!(permission(files), ("OPENCODE_PERMISSION".to_owned(), expected));
+        }
+    }
 
     #[test] // spec: A5, S2
     fn text_of_a_sub_agent_is_not_agent_text() {

@@ -18,6 +18,7 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--tools", "read,grep,find,ls,edit,write"],
         "may edit files; it cannot run commands (tests, git)",
     )),
+    work: Err("pi allows all commands or none: choose `edits` or `full`"),
     full: Ok(PermissionGrant::from_flags(&[], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };

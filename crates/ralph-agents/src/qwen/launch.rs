@@ -6,7 +6,10 @@ use crate::claude;
 use crate::hooks::HookProtocol;
 use crate::install::HostInstaller;
 use crate::launch::invocation::{AgentInvocation, LaunchRequest};
-use crate::launch::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use crate::launch::permission::{
+    DefaultGrant, GrantArgs, PermissionGrant, PermissionGrants, PermissionLevel, WorkGrant,
+};
+use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentProfile, InstallMethod};
 use crate::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use crate::spec::AgentSpec;
@@ -25,6 +28,13 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
         &["--approval-mode", "auto-edit"],
         "may edit files; it cannot run commands (tests, git)",
     )),
+    work: Ok(WorkGrant {
+        build_args: work_args,
+        edit_description: "may edit files, run the project's checks and usual build and test commands, and commit; other \
+             commands are denied",
+        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot \
+             edit",
+    }),
     full: Ok(PermissionGrant::from_flags(&["--approval-mode", "yolo"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
@@ -56,6 +66,16 @@ const SPEC: AgentSpec = AgentSpec {
     session_support: SessionSupport::CallerAssignedId,
     profile: PROFILE,
 };
+
+fn work_args(scope: &WorkScope) -> GrantArgs {
+    let mode = match scope.files() {
+        FileAccess::Edit => "auto-edit",
+        FileAccess::Read => "default",
+    };
+    let rules: Vec<String> = scope.rule_commands().map(|command| format!("run_shell_command({command})")).collect();
+    let rules = rules.iter().flat_map(|rule| ["--allowed-tools", rule]);
+    GrantArgs::from_flags(["--approval-mode", mode].into_iter().chain(rules))
+}
 
 pub(crate) struct QwenAgent;
 
@@ -121,6 +141,26 @@ mod tests {
         parser.push(recorded, &mut out);
         let added = AgentEvent::Usage { input_tokens: Some(203), output_tokens: Some(40), cost_usd: None };
         assert!(out.contains(&added), "{out:?}");
+    }
+
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            QwenAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
+        assert!(coder.ends_with(&format!("--approval-mode auto-edit {rules}")), "{coder}");
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with(&format!("--approval-mode default {rules}")), "{judge}");
     }
 
     #[test] // spec: A1, A6

@@ -84,6 +84,7 @@ impl AttemptSummaryBuilder {
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::PermissionDenied { .. }
             | AgentEvent::AtWork => {}
         }
     }

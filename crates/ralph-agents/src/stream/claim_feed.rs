@@ -19,6 +19,7 @@ pub fn feed_claim_finder(finder: &mut ClaimFinder, event: &AgentEvent) {
         AgentEvent::Error { fatal: false, .. }
         | AgentEvent::Started { .. }
         | AgentEvent::Thinking { .. }
+        | AgentEvent::PermissionDenied { .. }
         | AgentEvent::Usage { .. }
         | AgentEvent::RateLimit { .. }
         | AgentEvent::Finished { ok: false } => {}

@@ -18,6 +18,8 @@ pub enum AgentEvent {
     ToolCall { name: String, detail: String },
     /// An excerpt of a tool's output, never all of it.
     ToolResult { ok: bool, excerpt: String },
+    /// The agent was not allowed to use a tool: its name and a one-line summary of the call.
+    PermissionDenied { action: String },
     /// The agent used a tool. Replaces the detailed events when nothing is displayed.
     AtWork,
     /// A record exceeded the size limit and was skipped. It may have contained agent text.
@@ -51,7 +53,11 @@ impl AgentEvent {
             | Self::Thinking { .. }
             | Self::ToolCall { .. }
             | Self::ToolResult { .. } => true,
-            Self::Usage { .. } | Self::RateLimit { .. } | Self::Error { .. } | Self::Finished { .. } => false,
+            Self::PermissionDenied { .. }
+            | Self::Usage { .. }
+            | Self::RateLimit { .. }
+            | Self::Error { .. }
+            | Self::Finished { .. } => false,
         }
     }
 }
@@ -67,6 +73,12 @@ impl AgentFailure {
     pub(crate) fn new(kind: AgentErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
+}
+
+/// Returns the event of a denied call of this tool.
+pub(crate) fn permission_denied_event(name: &str, detail: &str) -> AgentEvent {
+    let action = if detail.is_empty() { name.to_owned() } else { format!("{name}: {detail}") };
+    AgentEvent::PermissionDenied { action }
 }
 
 /// Appends [`AgentEvent::AtWork`] unless it is already the last event.

@@ -6,6 +6,7 @@ pub(crate) mod event;
 pub(crate) mod line_splitter;
 pub(crate) mod members;
 pub(crate) mod message_numbering;
+pub(crate) mod open_tool_calls;
 pub(crate) mod output_format;
 pub(crate) mod parser;
 pub(crate) mod render;

@@ -1,5 +1,6 @@
 //! The interface of all output parsers: bytes in, events out, in chunks of any size.
 use crate::launch::permission::PermissionLevel;
+use crate::launch::work_scope::WorkScope;
 use crate::stream::event::AgentEvent;
 use crate::stream::line_splitter::{LineSplitter, SplitLine};
 use crate::stream::output_format::OutputFormat;
@@ -53,6 +54,8 @@ pub struct ConversationRequest {
     pub session: Option<String>,
     pub model: Option<String>,
     pub permission: PermissionLevel,
+    /// What permission `work` allows.
+    pub work_scope: WorkScope,
 }
 
 /// Bytes for the agent's standard input.

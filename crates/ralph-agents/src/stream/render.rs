@@ -18,6 +18,7 @@ pub fn render_event(event: &AgentEvent) -> Vec<String> {
         AgentEvent::ToolCall { name, detail } if detail.is_empty() => render_marked_line("● ", name),
         AgentEvent::ToolCall { name, detail } => render_marked_line("● ", &format!("{name}  {detail}")),
         AgentEvent::ToolResult { ok, excerpt } => render_tool_result(*ok, excerpt),
+        AgentEvent::PermissionDenied { action } => render_marked_line("! ", &format!("permission denied: {action}")),
         AgentEvent::RateLimit { message, .. } => render_marked_line("! ", message),
         AgentEvent::Error { kind, message, .. } => render_marked_line("! ", &format!("{}: {message}", kind.name())),
         AgentEvent::Unread => render_marked_line("! ", UNREAD_RECORD_MESSAGE),

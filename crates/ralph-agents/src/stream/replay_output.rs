@@ -81,6 +81,7 @@ impl FinalMessage {
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::PermissionDenied { .. }
             | AgentEvent::AtWork
             | AgentEvent::Unread
             | AgentEvent::Usage { .. }

@@ -7,7 +7,7 @@ use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunContext, RunPl
 use super::{DEMO_CHECK, DEMO_TASK, DemoRepository};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::plan::{PlanRequest, build_default_plan};
+use crate::plan::{AgentAccess, PlanRequest, build_default_plan};
 use crate::run::{FoundRun, PreparedRun, find_run};
 use crate::view::RunView;
 
@@ -51,6 +51,7 @@ pub fn prepare_demo_run(repository: &DemoRepository, extra_agent_args: Vec<Strin
         prompt: PromptSource::Text(DEMO_TASK.to_owned()),
         checks: vec![ExternalCheck::from_shell_text(DEMO_CHECK).into()],
         max_iterations: MAX_DEMO_ITERATIONS,
+        access: AgentAccess::AgentDefault,
     };
     let plan = build_default_plan(request, Project::find_from(&repository.root)?)?;
     let spec = RunSpec { config_fingerprints: None, ..plan.spec };

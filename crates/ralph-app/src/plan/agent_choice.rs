@@ -29,6 +29,7 @@ pub fn build_agent_choice(settings: &Settings, chosen: ChosenAgent, extra_args: 
         overrides: chosen.overrides,
         model: chosen.model,
         permission: chosen.permission,
+        work_scope: None,
         extra_args,
         env: chosen.env,
     };

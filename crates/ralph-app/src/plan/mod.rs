@@ -1,4 +1,5 @@
 //! Plans a run from the settings: agents, checks, judge, limits. Each kind of run then changes what differs.
+mod agent_access;
 mod agent_choice;
 mod cost_limits;
 mod judge;
@@ -6,6 +7,7 @@ mod preflight;
 mod require_criteria;
 mod stage;
 mod template_checks;
+mod usual_commands;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
@@ -19,6 +21,7 @@ use ralph_engine::run_driver::{
 };
 use ralph_engine::verify::{AcceptancePolicy, PathPatterns};
 
+pub use agent_access::AgentAccess;
 pub use agent_choice::{build_agent_choice, choose_agent, choose_fallbacks};
 pub use cost_limits::{ScopeCostLimit, WorkCostLimit, agents_with_unknown_cost, work_cost_limit};
 pub use judge::choose_judge;
@@ -37,15 +40,20 @@ pub struct PlanRequest<'a> {
     pub prompt: PromptSource,
     pub checks: Vec<Criterion>,
     pub max_iterations: u32,
+    /// What the agents may do if the user sets no permission.
+    pub access: AgentAccess,
 }
 
 /// Returns the plan of an ad-hoc run.
 pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResult<RunPlan> {
-    let PlanRequest { settings, extra_agent_args, visibility, promise, prompt, checks, max_iterations } = request;
+    let PlanRequest { settings, extra_agent_args, visibility, promise, prompt, checks, max_iterations, access } =
+        request;
     let proof = ClaimVerification::for_run(&checks, &settings.verification.guard.value);
     let judge = choose_judge(settings, &project, &checks)?;
-    let agent = choose_agent(settings, &project, extra_agent_args)?;
-    let fallback = choose_fallbacks(settings, &project)?;
+    let scope = access.work_scope(settings, &checks, &project);
+    let agent = access.grant(choose_agent(settings, &project, extra_agent_args)?, settings, &scope)?;
+    let fallback = choose_fallbacks(settings, &project)?.into_iter();
+    let fallback: Vec<_> = fallback.map(|agent| access.grant(agent, settings, &scope)).collect::<AppResult<_>>()?;
     let policy = settings.run_policy(max_iterations, proof);
     let spec = RunSpec {
         fallback: fallback.iter().map(StoredAgent::from_choice).collect(),

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
+use ralph_agents::FileAccess;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::pipeline::StageReport;
 use ralph_core::policy::{ContextMode, Policy, RejectTagUse};
@@ -19,7 +20,7 @@ use ralph_util::sanitize::escape_hidden;
 
 use super::require_criteria::{ensure_provable, ensure_stage_criteria};
 use super::template_checks::fill_template;
-use super::{PlanRequest, build_default_plan, preflight_run};
+use super::{AgentAccess, PlanRequest, build_default_plan, preflight_run};
 use crate::advice::Advice;
 use crate::config::{Settings, SettingsPart};
 use crate::error::{AppError, AppResult};
@@ -116,6 +117,7 @@ fn build_stage_plan(
         prompt: PromptSource::Stage(Box::new(prompt)),
         checks: resolved.criteria,
         max_iterations: max_iterations.unwrap_or(resolved.max_iterations),
+        access: AgentAccess::Work { files: if role.may_edit() { FileAccess::Edit } else { FileAccess::Read } },
     };
     let plan = build_default_plan(plan_request, project)?;
     let shared = settings.shared_budgets(&row.task.id, row.task.spec_id.as_deref());

@@ -9,7 +9,7 @@ use super::{create_worktree, refuse_recursion};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::plan::{PlanRequest, build_default_plan, ensure_provable, ensure_run_criteria, preflight_run};
+use crate::plan::{AgentAccess, PlanRequest, build_default_plan, ensure_provable, ensure_run_criteria, preflight_run};
 use crate::trust::ensure_approved;
 
 /// A run that [`start_run`](super::start_run) can start. Nothing of it is stored yet.
@@ -78,6 +78,7 @@ fn plan_run(request: StartRunRequest<'_>, project: Project) -> AppResult<RunPlan
         prompt,
         checks: settings.criteria(),
         max_iterations: settings.default_max_iterations.value,
+        access: AgentAccess::AgentDefault,
     };
     ensure_run_criteria(settings, &request.checks)?;
     ensure_provable(settings, &request.checks)?;

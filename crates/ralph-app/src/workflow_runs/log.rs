@@ -64,6 +64,7 @@ impl WorkflowLog {
             AgentEvent::Started { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::PermissionDenied { .. }
             | AgentEvent::AtWork
             | AgentEvent::Unread
             | AgentEvent::Prompted

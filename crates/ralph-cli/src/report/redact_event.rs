@@ -10,6 +10,7 @@ pub fn redact_event(event: &AgentEvent) -> AgentEvent {
         AgentEvent::Thinking { text } => AgentEvent::Thinking { text: hidden(text) },
         AgentEvent::ToolCall { name, detail } => AgentEvent::ToolCall { name: hidden(name), detail: hidden(detail) },
         AgentEvent::ToolResult { ok, excerpt } => AgentEvent::ToolResult { ok: *ok, excerpt: hidden(excerpt) },
+        AgentEvent::PermissionDenied { action } => AgentEvent::PermissionDenied { action: hidden(action) },
         AgentEvent::RateLimit { reset, message } => {
             AgentEvent::RateLimit { reset: reset.clone(), message: hidden(message) }
         }

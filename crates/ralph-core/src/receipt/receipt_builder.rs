@@ -136,6 +136,7 @@ mod tests {
             promise: "DONE".to_string(),
             max_iterations: 3,
             checks: Vec::new(),
+            permissions: None,
         }
     }
 

@@ -192,6 +192,7 @@ mod tests {
             stderr_tail: String::new(),
             leftovers: LeftoverProcesses::default(),
             unknown_records: 0,
+            denied_actions: Vec::new(),
         };
         Fact::AttemptEnded { iteration, attempt: 1, result }
     }

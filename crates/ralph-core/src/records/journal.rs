@@ -229,6 +229,7 @@ mod tests {
                 promise: "DONE".to_string(),
                 max_iterations: 3,
                 checks: ["make".to_string()].into(),
+                permissions: None,
             },
             Fact::IterationStarted { iteration: 1 },
             Fact::Claim { iteration: 1, claim },

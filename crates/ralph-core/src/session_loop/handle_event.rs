@@ -186,6 +186,7 @@ fn build_report(rules: ClaimRules, prompt: &str, turn_end: TurnEnd) -> AttemptRe
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
+        denied_actions: Vec::new(),
         has_changed_files: turn_end.has_changes,
     }
 }

@@ -119,6 +119,7 @@ fn build_opening(agent: String, rules: &ClaimRules, criteria: &[Criterion]) -> R
         kind: SESSION_RUN_KIND.into(),
         agent,
         promise: rules.promise.as_str().into(),
+        permissions: None,
         checks: criteria.iter().map(Criterion::summary_line).collect(),
     }
 }
@@ -206,8 +207,8 @@ impl SessionLoop {
     /// Returns the first facts of the journal of a loop that an older ralph started without recording it.
     #[must_use]
     pub fn opening_facts(&self, agent: &str) -> Vec<Fact> {
-        let RunOpening { kind, agent, promise, checks } = build_opening(agent.into(), &self.rules, &self.criteria);
-        let started = Fact::RunStarted { kind, agent, promise, max_iterations: self.max_iterations(), checks };
+        let opening = build_opening(agent.into(), &self.rules, &self.criteria);
+        let started = Fact::run_started(opening, self.max_iterations());
         let mut facts = alloc::vec![started];
         let current = self.current_iteration();
         for iteration in 1..=current {

@@ -29,9 +29,7 @@ pub(super) fn on_event(context: LoopContext, event: EventKind) -> StepResult {
 /// Records the start, applies the commands that were sent before it, and starts the run unless they stopped it.
 pub(super) fn on_started(context: LoopContext, opening: RunOpening, orders: Vec<ControlCommand>) -> StepResult {
     let event_context = context.event_context.clone();
-    let RunOpening { kind, agent, promise, checks } = opening;
-    let max_iterations = context.policy.max_iterations;
-    let mut effects = vec![record_fact(Fact::RunStarted { kind, agent, promise, max_iterations, checks })];
+    let mut effects = vec![record_fact(Fact::run_started(opening, context.policy.max_iterations))];
     let mut state = context.enter_phase(LoopPhase::Ready);
     for order in orders {
         let (context, phase) = LoopContext::from_state(state, event_context.clone());

@@ -292,6 +292,7 @@ pub(super) fn suspend_run(context: LoopContext, left: ResumePoint, ended: RunEnd
 }
 
 pub(super) fn finish_run(context: LoopContext, iterations: u32, ended: RunEnd) -> StepResult {
+    let ended = ended.with_denied_actions(&context.denied_actions);
     let effects = run_finished_effects(&context, iterations, &ended).into();
     (context.enter_phase(LoopPhase::Finished { iterations, ended }), effects)
 }

@@ -102,6 +102,9 @@ pub(super) fn handle_ended_attempt(
     attempt: EndedAttempt,
 ) -> StepResult {
     context.spent = context.spent.add_known(attempt.report.spend);
+    if !attempt.report.denied_actions.is_empty() {
+        context.denied_actions.clone_from(&attempt.report.denied_actions);
+    }
     let iteration = iteration.with_changes_of(&attempt.report);
     let EndedAttempt { number, report, assessment } = attempt;
     let problem = match assessment {
@@ -444,6 +447,7 @@ fn attempt_ended_fact(
         stderr_tail: report.stderr_tail.clone(),
         leftovers: report.leftovers.clone(),
         unknown_records: report.unknown_records,
+        denied_actions: report.denied_actions.clone(),
     };
     record_fact(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }
@@ -462,6 +466,7 @@ pub(super) fn unseen_attempt_fact(key: AttemptKey, status: IterationStatus, reas
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
         unknown_records: 0,
+        denied_actions: Vec::new(),
     };
     record_fact(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }

@@ -56,6 +56,16 @@ impl Role {
         }
     }
 
+    /// Returns whether its work includes changes of files. A tester writes tests; the other roles that judge only read
+    /// and run the checks.
+    #[must_use]
+    pub fn may_edit(&self) -> bool {
+        match self {
+            Self::Coder | Self::Tester | Self::Other(_) => true,
+            Self::Reviewer | Self::Qa => false,
+        }
+    }
+
     /// Returns whether its claim says that the work functions, which project checks can verify. A reviewer's claim is
     /// about quality.
     #[must_use]

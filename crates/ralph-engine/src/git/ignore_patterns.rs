@@ -96,8 +96,11 @@ fn parse_pattern(line: &[u8]) -> Option<IgnorePattern> {
     // Two stars have a meaning of their own only as a whole part, and git's rules for several of them are intricate.
     let is_simple = |part: &Vec<u8>| !part.is_empty() && (part == b"**" || !part.windows(2).any(|pair| pair == b"**"));
     let stars = parts.iter().filter(|part| *part == b"**").count();
-    (parts.iter().all(is_simple) && stars <= 1)
-        .then_some(IgnorePattern { ignores, only_folders, scope: PatternScope::Path(parts) })
+    (parts.iter().all(is_simple) && stars <= 1).then_some(IgnorePattern {
+        ignores,
+        only_folders,
+        scope: PatternScope::Path(parts),
+    })
 }
 
 /// Matches all parts of a path. `**` stands for any number of folders; at the end, for everything below a folder.

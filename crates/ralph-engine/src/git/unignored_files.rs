@@ -22,7 +22,9 @@ pub(super) fn list_unignored_files(root: &Path, exclude: &[u8]) -> Option<Listed
         return None;
     }
     let user = UserConfig::read().filter(|user| !user.mentions(&OTHER_SETTINGS))?;
-    let of_user = user.default_file("ignore").map_or_else(|| Some(IgnorePatterns::default()), |file| IgnorePatterns::read(&file))?;
+    let of_user = user
+        .default_file("ignore")
+        .map_or_else(|| Some(IgnorePatterns::default()), |file| IgnorePatterns::read(&file))?;
     let mut walk = FileWalk {
         root,
         repository_rules: [IgnorePatterns::parse(exclude)?, of_user],
@@ -122,8 +124,8 @@ mod tests {
     /// Names of files and folders, and the beginnings of patterns.
     const NAMES: [&str; 9] = ["a", "b", "ab", "a.o", "b.o", "out", "a b", ".h", "{a}"];
     const PATTERNS: [&str; 26] = [
-        "a", "*.o", "a*", "?", "*", "/a", "/out/", "out/", "!a", "!*.o", "!out/", "a/b", "/a/*", "!a/b", "**/b", "a/**", "a/**/b",
-        "**", "# a", "", "a b ", "out/b", "!out/b", ".h", "{a}", "*b*",
+        "a", "*.o", "a*", "?", "*", "/a", "/out/", "out/", "!a", "!*.o", "!out/", "a/b", "/a/*", "!a/b", "**/b",
+        "a/**", "a/**/b", "**", "# a", "", "a b ", "out/b", "!out/b", ".h", "{a}", "*b*",
     ];
 
     #[derive(Debug, Clone)]

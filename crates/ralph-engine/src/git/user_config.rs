@@ -20,7 +20,8 @@ impl UserConfig {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let config_home = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let folder = config_home.or_else(|| Some(home.as_ref()?.join(".config"))).map(|folder| folder.join("git"));
-        let of_user = home.map(|home| home.join(".gitconfig")).into_iter().chain(folder.as_ref().map(|f| f.join("config")));
+        let of_user =
+            home.map(|home| home.join(".gitconfig")).into_iter().chain(folder.as_ref().map(|f| f.join("config")));
         let named = OTHER_FILES.into_iter().filter_map(std::env::var_os).map(PathBuf::from);
         let mut text = String::new();
         for file in of_user.chain(named).chain(system_files()) {

@@ -6,7 +6,7 @@ use crate::config::error::{ConfigError, ValueError};
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::{Setting, SettingOrigin};
 use ralph_agents as agent;
-use ralph_agents::{Agent, LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides};
+use ralph_agents::{Agent, FileAccess, LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides};
 use ralph_util::suggest;
 
 /// The agent that judges if neither the settings name one nor the agent of the run can judge.
@@ -130,7 +130,7 @@ impl Settings {
     /// Refuses a permission that the agent does not support: a similar level might allow more than intended.
     fn ensure_permission_supported(&self, adapter: &'static dyn Agent) -> Result<(), ConfigError> {
         let Some(permission) = self.permission.value else { return Ok(()) };
-        adapter.grants().grant_for(permission).map(drop).map_err(|hint| {
+        adapter.grants().level_description(permission, FileAccess::Edit).map(drop).map_err(|hint| {
             let message = format!("the agent {} does not support the permission {permission}", adapter.name());
             ValueError::new(message).with_hint(hint).at_place(self.permission.origin.to_string())
         })

@@ -7,6 +7,7 @@ mod session_log_layout;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ralph_agents::FileAccess;
 use ralph_core::claim::{ContradictionSearch, Promise};
 use ralph_core::criterion::Criterion;
 use ralph_core::policy::{ExhaustionPolicy, Policy};
@@ -21,7 +22,7 @@ use super::{PreparedRun, refuse_recursion};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::plan::{PlanRequest, build_default_plan, ensure_provable, ensure_run_criteria, preflight_run};
+use crate::plan::{AgentAccess, PlanRequest, build_default_plan, ensure_provable, ensure_run_criteria, preflight_run};
 use crate::trust::ensure_approved;
 
 pub(super) use session_log::SessionLogWriter;
@@ -108,6 +109,7 @@ impl ClassicRunRequest<'_> {
         let request = PlanRequest {
             settings,
             checks: self.select_checks(),
+            access: self.access(),
             extra_agent_args: self.extra_agent_args,
             visibility: self.visibility,
             promise,
@@ -134,6 +136,14 @@ impl ClassicRunRequest<'_> {
         };
         let context = RunContext { id, kind: mode.as_str(), ..plan.context };
         Ok(RunPlan { spec, context }.with_session_log(session))
+    }
+
+    /// Returns what the agent may do if the user sets no permission. In `build` it commits its work itself.
+    fn access(&self) -> AgentAccess {
+        match self.mode {
+            ClassicMode::Build => AgentAccess::Work { files: FileAccess::Edit },
+            ClassicMode::Plan | ClassicMode::Prompt => AgentAccess::AgentDefault,
+        }
     }
 
     /// Returns the checks of the run. Only `build` has checks.

@@ -14,7 +14,7 @@ use ralph_engine::verify::AcceptancePolicy;
 use crate::config::{Settings, SettingsPart};
 use crate::error::{AppError, AppResult};
 use crate::interaction::Interaction;
-use crate::plan::{PlanRequest, build_default_plan, preflight_run};
+use crate::plan::{AgentAccess, PlanRequest, build_default_plan, preflight_run};
 use crate::run::PreparedRun;
 use crate::trust::{CriteriaOrigin, ensure_approved_with};
 
@@ -96,6 +96,7 @@ fn plan_generation(draft: GenerationDraft, request: GenerationRequest<'_>, proje
         prompt: PromptSource::Generate(Box::new(prompt)),
         checks: vec![import_check(&project, &run_id, request.validation_command)?],
         max_iterations: request.max_iterations,
+        access: AgentAccess::AgentDefault,
     };
     let plan = build_default_plan(plan_request, project)?;
     let spec = RunSpec {

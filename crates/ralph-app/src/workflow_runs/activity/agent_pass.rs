@@ -26,7 +26,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::pass_observer::PassObserver;
 use super::{ActivityRunner, ReadyActivity, SessionChoice};
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::plan::{PlanRequest, build_default_plan, preflight_resumed_run, preflight_run};
+use crate::plan::{AgentAccess, PlanRequest, build_default_plan, preflight_resumed_run, preflight_run};
 use crate::run::{CompletionRecord, ResumeRequest, kill_leftover_processes};
 use crate::workflow_runs::agents::{has_agent_options, option_args};
 
@@ -265,10 +265,13 @@ impl ActivityRunner {
                 prompt: PromptSource::Complete(request.prompt.clone()),
                 checks: rules.as_ref().map(|rules| rules.checks.clone()).unwrap_or_default(),
                 max_iterations: rules.as_ref().map_or(1, |rules| rules.max_iterations),
+                access: AgentAccess::AgentDefault,
             },
             services.project.clone(),
         )?;
         let mut plan = self.with_node_rules(plan, request, rules.as_ref());
+        // The agent of the node was chosen before the commands of the project were known.
+        agent.work_scope.clone_from(&plan.context.agent.work_scope);
         plan.spec.agent = StoredAgent::from_choice(&agent);
         plan.spec.policy.rate_limits.agents =
             std::iter::once(&agent).chain(&plan.context.fallback).map(|agent| agent.name.clone()).collect();

@@ -21,10 +21,14 @@ use ralph_util::duration;
 pub fn print_run_header(plan: &RunPlan) {
     let colors = ColorMode::for_stream(&io::stderr());
     out::print_note(&format!(
-        "{} {} · agent {} · promise {} · at most {}",
+        "{} {} · agent {} {}",
         colors.style_text(TextStyle::Bold, &format!("ralph {}", plan.context.kind)),
         short_id(&plan.context.id),
         plan.context.agent.name,
+        plan.context.agent.describe_permissions(),
+    ));
+    out::print_note(&format!(
+        "until     promise {} · at most {}",
         plan.spec.claim_rules.promise.as_str(),
         pluralize(i64::from(plan.spec.policy.max_iterations), "iteration"),
     ));
@@ -32,9 +36,6 @@ pub fn print_run_header(plan: &RunPlan) {
         out::print_note(&format!("note      {note}"));
     }
     budget::print_budget(plan);
-    if let Some(permissions) = plan.context.agent.describe_permissions() {
-        out::print_note(&format!("may       {permissions}"));
-    }
     for agent in &plan.context.fallback {
         out::print_note(&format!("fallback  {}", agent.name));
     }

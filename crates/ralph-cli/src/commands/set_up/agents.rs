@@ -10,7 +10,7 @@ use crate::commands::args::completion_values;
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_agents::detect_installed::AgentPresence;
-use ralph_agents::{Agent, AgentEvent, AgentProgram, DefaultGrant, PermissionLevel};
+use ralph_agents::{Agent, AgentEvent, AgentProgram, DefaultGrant, FileAccess, PermissionLevel};
 use ralph_app::agents::{AgentListItem, find_supported_agent, list_agents, parse_agent_output};
 
 /// Lists the agents that ralph supports, and which of them are installed
@@ -148,7 +148,7 @@ fn permissions_json(agent: &dyn Agent) -> Value {
     };
     let mut all = json!({ "usual": usual });
     for permission in PermissionLevel::ALL {
-        all[permission.name()] = json!(grants.grant_for(*permission).ok().map(|grant| grant.description));
+        all[permission.name()] = json!(grants.level_description(*permission, FileAccess::Edit).ok());
     }
     all
 }

@@ -93,6 +93,7 @@ impl WorkflowObserver for WorkflowReporter {
             AgentEvent::Started { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::PermissionDenied { .. }
             | AgentEvent::AtWork
             | AgentEvent::Unread
             | AgentEvent::Prompted

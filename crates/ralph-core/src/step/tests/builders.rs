@@ -58,6 +58,7 @@ pub(crate) fn quiet_report() -> AttemptReport {
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
+        denied_actions: Vec::new(),
         has_changed_files: None,
     }
 }
@@ -161,6 +162,7 @@ pub(super) fn sample_opening() -> RunOpening {
         kind: "run".to_string(),
         agent: "one".to_string(),
         promise: "DONE".to_string(),
+        permissions: Some("may read".to_string()),
         checks: ["make test".to_string()].into(),
     }
 }

@@ -11,6 +11,7 @@ mod continuation;
 mod contradiction;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod decision;
+mod denied_actions;
 pub(crate) mod failures;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod iterations;

@@ -34,10 +34,11 @@ fn journal_order(scene: &LoopScenario) -> Vec<&'static str> {
 fn the_first_fact_of_a_run_describes_it() {
     let scene = LoopScenario::new(Policy::new(3)).play_event(started_event());
     let facts = scene.recorded_facts();
-    let Some(Fact::RunStarted { kind, agent, promise, max_iterations, checks }) = facts.first() else {
+    let Some(Fact::RunStarted { kind, agent, promise, max_iterations, checks, permissions }) = facts.first() else {
         panic!("{facts:?}")
     };
     assert_eq!((kind.as_str(), agent.as_str(), promise.as_str()), ("run", "one", "DONE"));
+    assert_eq!(permissions.as_deref(), Some("may read"));
     assert_eq!((*max_iterations, checks.as_slice()), (3, ["make test".to_string()].as_slice()));
     assert_eq!(scene.fact_names(), ["run.started", "iteration.started", "attempt.started"]);
 }

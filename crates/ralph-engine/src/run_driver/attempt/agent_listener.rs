@@ -17,6 +17,7 @@ use super::attempt_output::{DisplayAnswer, FilterNotice, FilteredDisplay};
 use super::driver_message::{DisplayUpdate, DriverMessage};
 use super::failure_collector::{FailureCollector, FailureSummary, RetrySignal};
 use super::filter_process::FilterAnswer;
+use super::message_counter::MessageCounter;
 use super::usage_file;
 use ralph_agents as agent;
 use ralph_agents::{
@@ -38,6 +39,9 @@ const MAX_EVENTS_PER_UPDATE: usize = 200;
 /// How much of the end of stderr is kept for the report.
 const STDERR_TAIL_BYTES: usize = 4_096;
 
+/// How many denied tool calls of an attempt are reported.
+const MAX_DENIED_ACTIONS: usize = 20;
+
 /// How long the filters may take for the remaining output after the agent has exited, and after it was stopped.
 const FILTER_TIMEOUT_AFTER_EXIT: Duration = Duration::from_secs(30);
 const FILTER_TIMEOUT_AFTER_STOP: Duration = Duration::from_secs(1);
@@ -58,6 +62,8 @@ pub struct AgentListener {
     model: Option<String>,
     message_counter: MessageCounter,
     spend: ModelSpend,
+    /// The first tool calls that the agent was not allowed to make.
+    denied_actions: Vec<String>,
     stderr_tail: OutputTail,
     stderr_notices: StderrNotices,
     result: ResultStatus,
@@ -66,21 +72,6 @@ pub struct AgentListener {
     /// Whether the agent has printed something since the last report to the driver.
     has_new_output: bool,
     is_late_marked: bool,
-}
-
-/// Counts the agent's messages. A message may arrive in many chunks.
-#[derive(Debug, Default)]
-struct MessageCounter {
-    count: u32,
-    last_message: Option<u64>,
-}
-
-impl MessageCounter {
-    fn count_message(&mut self, message: u64) {
-        if self.last_message.replace(message) != Some(message) {
-            self.count = self.count.saturating_add(1);
-        }
-    }
 }
 
 /// Whether the agent's final record has been read.
@@ -105,6 +96,7 @@ impl AgentListener {
             model: None,
             message_counter: MessageCounter::default(),
             spend: ModelSpend::default(),
+            denied_actions: Vec::new(),
             stderr_tail: OutputTail::new(STDERR_TAIL_BYTES),
             stderr_notices: StderrNotices::default(),
             result: ResultStatus::Awaited,
@@ -151,6 +143,7 @@ impl AgentListener {
             model: self.model,
             stderr_tail,
             leftovers: to_leftovers(cleanup),
+            denied_actions: self.denied_actions,
             has_changed_files: None,
         }
     }
@@ -234,7 +227,7 @@ impl AgentListener {
 
     /// Returns the number of messages. In plain text, messages cannot be told apart.
     fn message_count(&self) -> Option<u32> {
-        (self.io.format != OutputFormat::Text).then_some(self.message_counter.count)
+        (self.io.format != OutputFormat::Text).then_some(self.message_counter.count())
     }
 
     /// Flushes the logs, so that they are complete before the attempt is recorded.
@@ -364,6 +357,7 @@ impl AgentListener {
                 self.spend = self.spend.add_known(spend);
             }
             AgentEvent::Finished { .. } => self.result = ResultStatus::Seen,
+            AgentEvent::PermissionDenied { action } => self.record_denial(action),
             AgentEvent::Prompted
             | AgentEvent::Unread
             | AgentEvent::AtWork
@@ -372,6 +366,13 @@ impl AgentListener {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::RateLimit { .. }
             | AgentEvent::Error { .. } => {}
+        }
+    }
+
+    fn record_denial(&mut self, action: &str) {
+        let action = redact::redact_text(&sanitize_text(action)).into_owned();
+        if self.denied_actions.len() < MAX_DENIED_ACTIONS && !self.denied_actions.contains(&action) {
+            self.denied_actions.push(action);
         }
     }
 
@@ -432,7 +433,6 @@ impl AgentListener {
     }
 
     fn send_message(&self, message: DriverMessage) {
-        // The receiver is dropped only when the run is over.
         let _ = self.io.messages.send(message);
     }
 }

@@ -64,6 +64,7 @@ pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdv
         messages: None,
         stderr_tail: String::new(),
         leftovers: LeftoverProcesses::default(),
+        denied_actions: Vec::new(),
         has_changed_files: None,
     }
 }

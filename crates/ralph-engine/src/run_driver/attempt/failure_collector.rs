@@ -52,6 +52,7 @@ impl FailureCollector {
             | AgentEvent::AtWork
             | AgentEvent::Unread
             | AgentEvent::Finished { ok: true } => self.record_progress(),
+            AgentEvent::PermissionDenied { .. } => {}
             AgentEvent::RateLimit { reset, message } => {
                 let limit = new_failure(AgentErrorKind::RateLimit, message, reset_time(reset));
                 self.repeating = Some(limit.clone());

@@ -10,6 +10,7 @@ pub(in crate::run_driver) mod change_detector;
 pub(in crate::run_driver) mod driver_message;
 pub(in crate::run_driver) mod failure_collector;
 pub(in crate::run_driver) mod filter_process;
+mod message_counter;
 pub(in crate::run_driver) mod remaining_budget;
 pub(in crate::run_driver) mod snapshots;
 pub(in crate::run_driver) mod usage_file;

@@ -74,6 +74,7 @@ fn sample_plan() -> Arc<RunPlan> {
         overrides: PresetOverrides::default(),
         model: None,
         permission: None,
+        work_scope: None,
         extra_args: Vec::new(),
         env: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! An agent with the user's settings for it, and how its process is started.
 use ralph_agents::{
-    Agent, AgentPreset, AgentProgram, DefaultGrant, FilterError, JqFilter, LaunchBlocker, LaunchEnvironment,
-    LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides, SessionSupport,
+    Agent, AgentPreset, AgentProgram, FilterError, JqFilter, LaunchBlocker, LaunchEnvironment, LaunchRequest,
+    OutputFormat, PermissionLevel, PresetOverrides, SessionSupport, WorkScope,
 };
 use ralph_process::JobSpec;
 
@@ -14,8 +14,10 @@ pub struct AgentChoice {
     pub adapter: &'static dyn Agent,
     pub overrides: PresetOverrides,
     pub model: Option<String>,
-    /// The permission level, if the user has set one.
+    /// The permission level, if the user has set one or the run has a default of its own.
     pub permission: Option<PermissionLevel>,
+    /// What permission `work` allows in the run.
+    pub work_scope: Option<WorkScope>,
     pub extra_args: Vec<String>,
     /// Environment variables, which override those of the adapter.
     pub env: Vec<(String, String)>,
@@ -39,21 +41,19 @@ impl AgentChoice {
         self.preset().output_format
     }
 
-    /// Describes what the agent may do; `None` if the user's own arguments decide that, or if it is unknown.
+    /// Describes what the agent may do: a sentence without its subject.
     #[must_use]
-    pub fn describe_permissions(&self) -> Option<String> {
+    pub fn describe_permissions(&self) -> &'static str {
         let grants = self.adapter.grants();
         let is_set_by_args = self.overrides.args.is_some() && self.permission.is_none();
-        let is_known = match self.adapter.program() {
-            AgentProgram::OnPath(_) => !is_set_by_args,
+        match self.adapter.program() {
+            AgentProgram::OnPath(_) if is_set_by_args => "may do what its own arguments allow",
             // ralph answers permission requests in the conversation, whatever the arguments are.
-            AgentProgram::UserProvided => matches!(grants.default_grant, DefaultGrant::Level(_)),
-            AgentProgram::OwnBinary => false,
-        };
-        is_known.then(|| {
-            let description = grants.describe_grant(self.permission);
-            description.strip_prefix("may ").unwrap_or(description).to_owned()
-        })
+            AgentProgram::OnPath(_) | AgentProgram::UserProvided | AgentProgram::OwnBinary => {
+                let files = self.work_scope.as_ref().map(WorkScope::files).unwrap_or_default();
+                grants.describe_grant(self.permission, files)
+            }
+        }
     }
 
     /// Returns a problem that is certain to prevent the start. Some agents would hang, or fail without a reason.

@@ -146,6 +146,7 @@ impl RunContext {
             session,
             model: choice.model.clone(),
             permission: choice.adapter.grants().effective_level(choice.permission),
+            work_scope: choice.work_scope.clone().unwrap_or_default(),
         }
     }
 

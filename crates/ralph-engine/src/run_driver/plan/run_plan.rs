@@ -73,6 +73,7 @@ impl RunPlan {
             kind: self.context.kind.to_owned(),
             agent: self.context.agent.name.clone(),
             promise: self.spec.claim_rules.promise.as_str().to_owned(),
+            permissions: Some(self.context.agent.describe_permissions().to_owned()),
             checks: self.spec.criteria.iter().map(Criterion::summary_line).collect(),
         }
     }
@@ -149,6 +150,7 @@ impl RunPlan {
             new_session_id: session.new_id.as_deref(),
             extra_args: &choice.extra_args,
             permission: choice.permission,
+            work_scope: choice.work_scope.as_ref(),
             program_override: choice.overrides.cli.as_deref().or(own_binary.as_deref()),
             args_override: choice.overrides.args.as_deref(),
             usage_file: usage_file.as_deref().and_then(Path::to_str),

@@ -18,7 +18,7 @@ use crate::project::{Project, StateLocation};
 use crate::run_driver::{JudgeChoice, JudgeProvider, OutputVisibility, ResumeTarget, RunContext, RunPlan};
 use crate::verify::AcceptancePolicy;
 use ralph_agents as agent;
-use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides};
+use ralph_agents::{FileAccess, OutputFormat, PermissionLevel, PresetOverrides, WorkScope};
 use ralph_util::memory_size::MemorySize;
 use ralph_util::session_log_file::SessionLogFile;
 
@@ -76,7 +76,8 @@ fn sample_agent(name: &str) -> AgentChoice {
             ..PresetOverrides::default()
         },
         model: Some("m".to_owned()),
-        permission: Some(PermissionLevel::Full),
+        permission: Some(PermissionLevel::Work),
+        work_scope: Some(WorkScope::new(["make test"], FileAccess::Read)),
         extra_args: vec!["--x".to_owned()],
         env: sample_env(),
     }

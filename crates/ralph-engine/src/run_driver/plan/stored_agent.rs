@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_choice::AgentChoice;
 use ralph_agents as agent;
-use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides, UnknownAgent};
+use ralph_agents::{OutputFormat, PermissionLevel, PresetOverrides, UnknownAgent, WorkScope};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredAgent {
@@ -23,6 +23,9 @@ pub struct StoredAgent {
     pub model: Option<String>,
     #[serde(default)]
     pub permission: Option<PermissionLevel>,
+    /// What permission `work` allows. Runs of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_scope: Option<WorkScope>,
     pub extra_args: Vec<String>,
 }
 
@@ -41,6 +44,7 @@ impl StoredAgent {
             display_filter: overrides.display_filter,
             model: choice.model.clone(),
             permission: choice.permission,
+            work_scope: choice.work_scope.clone(),
             extra_args: choice.extra_args.clone(),
         }
     }
@@ -59,6 +63,7 @@ impl StoredAgent {
             },
             model: self.model.clone(),
             permission: self.permission,
+            work_scope: self.work_scope.clone(),
             extra_args: self.extra_args.clone(),
             env,
         })

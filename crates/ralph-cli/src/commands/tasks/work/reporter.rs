@@ -261,6 +261,10 @@ impl WorkObserver for WorkReporter {
         let name = plan.spec.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
         let colors = self.colors;
         let activities = Arc::clone(&self.activities);
+        if self.audience == OutputVisibility::Shown {
+            let agent = &plan.context.agent;
+            self.activities.print_note(&format!("{name}  agent {} {}", agent.name, agent.describe_permissions()));
+        }
         let report = match self.audience {
             OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
             OutputVisibility::Shown => ThreadedReporter::start(move || {

@@ -205,6 +205,28 @@ mod tests {
         assert!(!args.contains("acceptEdits"));
     }
 
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_takes_the_edit_tools_from_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            ClaudeAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        assert!(
+            coder.ends_with("--allowedTools Bash(make test:*) Bash(git commit:*) --permission-mode acceptEdits"),
+            "{coder}"
+        );
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with("--disallowedTools Edit,Write,NotebookEdit --permission-mode default"), "{judge}");
+    }
+
     #[test] // spec: A2, A6
     fn user_arguments_replace_the_preset_but_not_requested_options() {
         let own = ["-p".to_owned()];

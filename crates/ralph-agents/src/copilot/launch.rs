@@ -1,5 +1,7 @@
 //! GitHub Copilot CLI: how it is started in headless mode. Its output is parsed in [`stream`].
 
+use std::collections::BTreeSet;
+
 use super::hooks::CopilotHooks;
 use super::install::COPILOT_INSTALLER;
 use crate::hooks::HookProtocol;
@@ -25,9 +27,9 @@ const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     )),
     work: Ok(WorkGrant {
         build_args: work_args,
-        edit_description: "may edit files in the project, run its checks and usual build and test commands, and commit; \
-             other commands are denied",
-        read_description: "may read files, and run the project's checks and usual build and test commands; it cannot edit",
+        edit_description: "may edit files in the project, run the programs of its checks and of its usual builds and tests, \
+             and commit; other programs are denied",
+        read_description: "may read files, and run the programs of the project's checks and of its usual builds and tests; it cannot edit",
     }),
     full: Ok(PermissionGrant::from_flags(
         &["--yolo"],
@@ -60,14 +62,23 @@ const SPEC: AgentSpec = AgentSpec {
     profile: PROFILE,
 };
 
-/// `--allow-tool` takes any number of values, so each rule has its own flag.
+/// Copilot knows the subcommands of some programs, such as git and cargo. It matches other programs by their name alone, so
+/// that both forms of a rule are needed. `--allow-tool` takes any number of values, so each rule has its own flag.
 fn work_args(scope: &WorkScope) -> GrantArgs {
     let files = match scope.files() {
         FileAccess::Edit => ["--allow-tool", "write"],
         FileAccess::Read => ["--deny-tool", "write"],
     };
-    let rules: Vec<String> = scope.rule_commands().map(|command| format!("shell({command}:*)")).collect();
+    let programs: BTreeSet<&str> = scope.rule_commands().filter_map(program_name).collect();
+    let programs = programs.into_iter().map(|program| format!("shell({program})"));
+    let rules: Vec<String> =
+        scope.rule_commands().map(|command| format!("shell({command}:*)")).chain(programs).collect();
     GrantArgs::from_flags(files.into_iter().chain(rules.iter().flat_map(|rule| ["--allow-tool", rule])))
+}
+
+/// Returns the program that a command starts, after the variables that it sets.
+fn program_name(command: &str) -> Option<&str> {
+    command.split_whitespace().find(|word| !word.contains('='))
 }
 
 pub(crate) struct CopilotAgent;
@@ -129,6 +140,20 @@ mod tests {
             ..LaunchRequest::default()
         });
         assert_eq!(old.args.join(" "), format!("{base} --resume=s"));
+    }
+
+    // spec: A11
+    #[test]
+    fn a_command_is_allowed_by_its_subcommand_and_by_its_program() {
+        let scope = WorkScope::new(["sh check.sh", "git add"], FileAccess::Edit);
+        let request = LaunchRequest {
+            permission: Some(PermissionLevel::Work),
+            work_scope: Some(&scope),
+            ..LaunchRequest::default()
+        };
+        let args = CopilotAgent.build_invocation(&request).args;
+        let rules: Vec<&str> = args.iter().skip(5).map(String::as_str).filter(|arg| *arg != "--allow-tool").collect();
+        assert_eq!(rules, ["write", "shell(sh check.sh:*)", "shell(git add:*)", "shell(git)", "shell(sh)"]);
     }
 
     #[test] // spec: A6, L8

@@ -139,6 +139,26 @@ impl Agent for GeminiAgent {
 mod tests {
     use super::*;
 
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            GeminiAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
+        assert!(coder.ends_with(&format!("--skip-trust --approval-mode auto_edit {rules}")), "{coder}");
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with(&format!("--skip-trust --approval-mode default {rules}")), "{judge}");
+    }
+
     #[test] // spec: A1, A6
     fn by_default_gemini_may_edit_and_skips_the_trust_check() {
         let invocation = GeminiAgent.build_invocation(&LaunchRequest {

@@ -293,6 +293,27 @@ mod tests {
     use super::*;
     use crate::tests::parse_events;
 
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_denies_every_command_that_no_later_pattern_allows() {
+        let permission = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", r#"grep "a" b"#], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            OpencodeAgent.build_invocation(&request).env.swap_remove(0)
+        };
+        let rules =
+            r#""*":"deny","make test":"allow","make test *":"allow","grep \"a\" b":"allow","grep \"a\" b *":"allow""#;
+        for (files, edit) in [(FileAccess::Edit, "allow"), (FileAccess::Read, "deny")] {
+            let expected = format!(r#"{{"edit":"{edit}","bash":{{{rules}}}}}"#);
+            assert_eq!(permission(files), ("OPENCODE_PERMISSION".to_owned(), expected));
+        }
+    }
+
     #[test] // spec: A5, S2
     fn text_of_a_sub_agent_is_not_agent_text() {
         let stream = concat!(

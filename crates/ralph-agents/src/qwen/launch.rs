@@ -143,6 +143,26 @@ mod tests {
         assert!(out.contains(&added), "{out:?}");
     }
 
+    // finding: N54
+    // spec: A11
+    #[test]
+    fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
+        let args = |files: FileAccess| {
+            let scope = WorkScope::new(["make test", "git commit"], files);
+            let request = LaunchRequest {
+                permission: Some(PermissionLevel::Work),
+                work_scope: Some(&scope),
+                ..LaunchRequest::default()
+            };
+            QwenAgent.build_invocation(&request)
+        };
+        let coder = args(FileAccess::Edit).args.join(" ");
+        let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
+        assert!(coder.ends_with(&format!("--approval-mode auto-edit {rules}")), "{coder}");
+        let judge = args(FileAccess::Read).args.join(" ");
+        assert!(judge.ends_with(&format!("--approval-mode default {rules}")), "{judge}");
+    }
+
     #[test] // spec: A1, A6
     fn a_new_session_gets_the_given_id_and_an_old_one_is_resumed() {
         let new = QwenAgent.build_invocation(&LaunchRequest { new_session_id: Some("u"), ..LaunchRequest::default() });

@@ -8,7 +8,7 @@ use crate::attempt::ModelSpend;
 use crate::budget::{Budget, BudgetScope, BudgetUsage, UnknownCostPolicy, format_dollars};
 use crate::loop_state::LoopState;
 use crate::policy::ClaimVerification;
-use crate::step::{MAX_UNEVALUATED_VERDICTS, MAX_PROTECTED_REJECTIONS};
+use crate::step::{MAX_PROTECTED_REJECTIONS, MAX_UNEVALUATED_VERDICTS};
 use crate::text::format_duration_ms;
 
 /// A count of a rule.

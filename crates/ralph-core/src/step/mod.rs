@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub(crate) use verifying::{MAX_UNEVALUATED_VERDICTS, MAX_PROTECTED_REJECTIONS};
+pub(crate) use verifying::{MAX_PROTECTED_REJECTIONS, MAX_UNEVALUATED_VERDICTS};
 pub(crate) use working::is_repeated_failure;
 
 use crate::attempt::ModelSpend;

@@ -43,7 +43,7 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
     slot_key("agent", "The agent: claude, codex, another one from `ralph agents`, or a name from `agents`", |s| SettingSlot::Text(&mut s.agent)),
     slot_key("model", "The model, as the agent names it", |s| SettingSlot::MaybeText(&mut s.model)),
     slot_key("models", "The models of the agent for small, medium, large and @names in workflows", |s| SettingSlot::Table(&mut s.models)),
-    slot_key("permission", "What the agent may do without asking: ask, edits or full; the default depends on the agent",
+    slot_key("permission", "What the agent may do without asking: ask, edits, work or full; the default is work for tasks and build, else it depends on the agent",
         |s| SettingSlot::MaybePermission(&mut s.permission)),
     slot_key("agents", "Changed presets and custom agents, by name", |s| SettingSlot::Agents(&mut s.agents)),
     slot_key("fallback", "Agents that take over, with fresh context, while the agents before them are rate limited",

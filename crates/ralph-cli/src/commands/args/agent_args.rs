@@ -24,8 +24,8 @@ pub struct AgentArgs {
     /// Model to use, as the agent names it
     #[arg(long)]
     model: Option<String>,
-    /// Actions that need no approval: ask (only what the agent's settings allow), edits (edit project files) or full
-    /// (everything); `ralph agents` shows the defaults
+    /// Actions that need no approval: ask (only what the agent's settings allow), edits (edit project files), work (also
+    /// run checks, usual builds and tests, and commit) or full (everything); `ralph agents` shows the defaults
     #[arg(long, value_name = "PERMISSION", value_parser = completion_values::permission_parser(), hide_possible_values = true)]
     permission: Option<PermissionLevel>,
     /// Format of the agent's output, instead of the agent's default

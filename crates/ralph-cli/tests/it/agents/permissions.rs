@@ -30,17 +30,18 @@ fn refused(answer: CallOutput, code: i32, what: &str, hint: &str) {
     assert!(answer.stderr.contains(what) && answer.stderr.contains(hint), "{}", answer.stderr);
 }
 
-// spec: A6
+// spec: A6, A11
 #[test]
 fn a_permission_becomes_flags_of_the_agent_and_is_shown_at_the_start() {
     let project = Project::new();
     let answer = run(&project, "codex", &[]).output().expect(0);
     assert!(arguments(&project).ends_with("--sandbox workspace-write"), "{}", arguments(&project));
-    assert!(answer.stderr.contains("may       edit files and run commands in the project"), "{}", answer.stderr);
+    let first_line = answer.stderr.lines().next().unwrap_or_default();
+    assert!(first_line.contains("agent codex may edit files and run commands in the project"), "{}", answer.stderr);
     assert!(answer.stderr.contains("it cannot commit"), "{}", answer.stderr);
     let answer = run(&project, "codex", &["--permission", "full"]).output().expect(0);
     assert!(arguments(&project).ends_with("--dangerously-bypass-approvals-and-sandbox"));
-    assert!(answer.stderr.contains("may       do everything"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("agent codex may do everything"), "{}", answer.stderr);
     run(&project, "codex", &[]).env("RALPH_PERMISSION", "ask").output().expect(0);
     assert!(arguments(&project).ends_with("--sandbox read-only"), "{}", arguments(&project));
 }
@@ -54,7 +55,7 @@ fn a_permission_that_the_agent_does_not_know_is_refused() {
     let text = run(&project, "text", &["--permission", "ask"]).output();
     refused(text, 64, "text does not support the permission ask", "a plain program takes no permissions");
     let strange = run(&project, "codex", &["--permission", "all"]).output();
-    refused(strange, 64, "there is no permission named \"all\"", "choose one of ask, edits, full");
+    refused(strange, 64, "there is no permission named \"all\"", "choose one of ask, edits, work, full");
     assert!(!project.outside("witness").exists(), "nothing was started");
 }
 
@@ -72,6 +73,68 @@ fn a_permission_of_the_project_s_own_file_needs_approval() {
     assert!(arguments(&project).ends_with("--dangerously-bypass-approvals-and-sandbox"));
     project.write(".ralph/config.yaml", "permission: fulll\n");
     refused(run(&project, "codex", &[]).output(), 1, "config.yaml:1", "did you mean full?");
+}
+
+/// Creates the task T-1, whose check is `sh check.sh`, in a Rust project that needs a set-up.
+fn project_with_task() -> Project {
+    let project = Project::new();
+    project.write("Cargo.toml", "");
+    project.write("check.sh", "true\n");
+    project.commit();
+    let check = |role: &str| {
+        format!("{role}: {{verification_method: external, verification_config: {{command: sh check.sh}}}}")
+    };
+    let roles = ["coder", "reviewer", "tester", "qa"].map(check).join("\n    ");
+    let task = format!(
+        "- id: T-1\n  spec_id: s\n  title: Do it\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    {roles}\n"
+    );
+    fs::write(project.outside("task.yaml"), task).unwrap();
+    project.ralph(["task", "import", project.outside("task.yaml").to_str().unwrap()]).output().expect(0);
+    project
+}
+
+fn run_stage<'a>(project: &'a Project, agent: &str, role: &str, flags: &[&str]) -> Call<'a> {
+    let program = project.shell(AGENT);
+    let call = project.ralph(["task", "run", "T-1", "--role", role, "--max-iterations", "1"]);
+    let call = call.args(["--agent", agent, "--agent-cmd", &program]).args(flags);
+    call.env("WITNESS", project.outside("witness")).env("RALPH_PIPELINE_SETUP", "make deps")
+}
+
+// finding: N14, N54
+// spec: A11
+#[test]
+fn a_stage_has_permission_work_unless_the_user_sets_another_one() {
+    let project = project_with_task();
+    run_stage(&project, "claude", "coder", &[]).output();
+    let coder = arguments(&project);
+    for rule in ["sh check.sh", "make deps", "cargo test", "git add", "git commit"] {
+        assert!(coder.contains(&format!("Bash({rule}:*)")), "{rule}: {coder}");
+    }
+    assert!(coder.contains("--permission-mode acceptEdits"), "{coder}");
+    run_stage(&project, "claude", "reviewer", &[]).output();
+    let reviewer = arguments(&project);
+    assert!(reviewer.contains("Bash(sh check.sh:*)") && reviewer.contains("--disallowedTools Edit"), "{reviewer}");
+    assert!(!reviewer.contains("git commit"), "{reviewer}");
+    run_stage(&project, "claude", "coder", &["--permission", "edits"]).output();
+    assert!(!arguments(&project).contains("Bash("), "{}", arguments(&project));
+    run(&project, "claude", &[]).output().expect(0);
+    assert!(!arguments(&project).contains("Bash("), "the default of other runs is unchanged");
+}
+
+// finding: N54
+// spec: A11
+#[test]
+fn an_agent_that_knows_only_all_or_nothing_is_refused_before_a_stage_and_full_is_named() {
+    let project = project_with_task();
+    for agent in ["cline", "goose"] {
+        let what = format!("the agent {agent} does not support the permission work, the default of this command");
+        refused(run_stage(&project, agent, "coder", &[]).output(), 1, &what, "choose `full`");
+        let work = project.ralph(["work", "--until-idle", "--agent", agent, "--agent-cmd", "true"]).output();
+        assert!(work.stderr.contains("choose `full`"), "{}", work.stderr);
+    }
+    assert!(!project.outside("witness").exists(), "nothing was started");
+    run_stage(&project, "cline", "coder", &["--permission", "full"]).output();
+    assert!(arguments(&project).contains("--auto-approve true"), "{}", arguments(&project));
 }
 
 // spec: A1, L5

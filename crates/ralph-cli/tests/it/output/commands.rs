@@ -237,7 +237,7 @@ fn shell_completion_offers_valid_values() {
     assert!(offered(&project, &["ralph", "build", "--output-format", ""]).contains(&"opencode".to_owned()));
     assert_eq!(offered(&project, &["ralph", "detect", "--format", "te"]), ["text"]);
     assert_eq!(offered(&project, &["ralph", "run", "x", "--scope", ""]), ["final", "iteration"]);
-    assert_eq!(offered(&project, &["ralph", "plan", "--permission", ""]), ["ask", "edits", "full"]);
+    assert_eq!(offered(&project, &["ralph", "plan", "--permission", ""]), ["ask", "edits", "work", "full"]);
     assert_eq!(offered(&project, &["ralph", "agents", "parse", "go"]), ["goose"]);
     let commands = offered(&project, &["ralph", ""]);
     assert!(commands.contains(&"resume".to_owned()), "{commands:?}");

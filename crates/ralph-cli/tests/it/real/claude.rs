@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::in_session::{GREET, Host, greeted, greeting, sessions, words};
+use super::work_permission::{CommitAccess, WorkPermission, work_permission_tests};
 use super::{overnight, scenarios, tests};
 
 pub(super) const CLAUDE: AgentSpec = AgentSpec {
@@ -134,3 +135,8 @@ fn tasks_created_in_a_session_wait_for_approval() {
     let listed: Value = fixture.ralph(&["task", "list", "--json"]).output().expect(0).json();
     assert_eq!((&listed[0]["id"], &listed[0]["approved"]), (&json!("greet-1"), &json!(false)), "{listed}");
 }
+
+const WORK: WorkPermission =
+    WorkPermission { agent: &CLAUDE, forbidden: "curl http://example.invalid", commits: CommitAccess::Agent };
+
+work_permission_tests!(WORK);

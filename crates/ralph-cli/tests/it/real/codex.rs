@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage};
 use super::in_session::{GREET, Host, greeting, sessions, shared_sessions, words};
 use super::scenarios::DONE;
+use super::work_permission::{CommitAccess, WorkPermission, work_permission_tests};
 use super::{overnight, tests};
 use crate::harness::CallOutput;
 
@@ -113,3 +114,8 @@ fn codex_does_not_run_untrusted_hooks() {
     assert_eq!(fixture.server.asked().len(), 1);
     assert_eq!(fixture.ralph(&["loop", "status", "--json"]).output().expect(0).json(), json!([]));
 }
+
+const WORK: WorkPermission =
+    WorkPermission { agent: &CODEX, forbidden: "rm -rf forbidden", commits: CommitAccess::Ralph };
+
+work_permission_tests!(WORK);

@@ -7,6 +7,7 @@ mod isolation;
 mod overnight;
 mod scenarios;
 pub mod server;
+pub mod work_permission;
 
 mod acp;
 mod claude;

@@ -7,6 +7,7 @@ use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorag
 use super::in_session::{GREET, greeted, greeting, status, words};
 use super::server::WAIT_TIMEOUT;
 use super::tests;
+use super::work_permission::{CommitAccess, WorkPermission, work_permission_tests};
 use crate::harness::{Running, wait_until_within};
 
 const OPENCODE: AgentSpec = AgentSpec {
@@ -132,3 +133,8 @@ fn a_loop_is_cancelled_in_its_session_and_that_of_another_session_continues() {
     assert_eq!((&other["status"], &other["iteration"]), (&json!("active"), &json!(1)), "{other}");
     drop(server);
 }
+
+const WORK: WorkPermission =
+    WorkPermission { agent: &OPENCODE, forbidden: "curl http://example.invalid", commits: CommitAccess::Agent };
+
+work_permission_tests!(WORK);

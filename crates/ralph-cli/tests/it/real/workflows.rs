@@ -38,8 +38,7 @@ fn a_loop_keeps_the_session_of_claude_unless_fresh_context_is_set() {
             "loop: {{until: COMPLETE, max_iterations: 4, fresh_context: {fresh}}}\n\
              prompt: Do one story, then say <promise>COMPLETE</promise> when all are done.\n"
         );
-        let script =
-            json!([{"say": "finished A-17"}, {"say": "finished B-18"}, {"say": "All done. <promise>COMPLETE</promise>"}]);
+        let script = json!([{"say": "finished A-17"}, {"say": "finished B-18"}, {"say": "All done. <promise>COMPLETE</promise>"}]);
         let fixture = fixture_with(&nodes, |_| script);
         run(&fixture).expect(0);
         let shown = fixture.ralph(&["show", "--json"]).output().expect(0).json();

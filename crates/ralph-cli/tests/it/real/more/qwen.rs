@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorage, tests};
 use crate::real::in_session::{Host, sessions, shared_sessions, words};
+use crate::real::work_permission::{CommitAccess, WorkPermission, work_permission_tests};
 
 const QWEN: AgentSpec = AgentSpec {
     name: "qwen",
@@ -42,3 +43,8 @@ const SESSION: Host = Host {
 
 sessions!(SESSION);
 shared_sessions!(SESSION);
+
+const WORK: WorkPermission =
+    WorkPermission { agent: &QWEN, forbidden: "curl http://example.invalid", commits: CommitAccess::Agent };
+
+work_permission_tests!(WORK);

@@ -17,7 +17,7 @@ pub fn start_workflow_in_background(
             prepared.spec.workflow.name
         ))
         .with_cause("its file says `interactive: true`")
-        .with_advice("start it in a terminal, without --detach"));
+        .with_advice("start it in a terminal, not in the background"));
     }
     let run = prepared.run.clone();
     let log = BackgroundLog::open(&prepared.project.run_folder(&run))?;

@@ -102,7 +102,7 @@ pub async fn pause_workflow_run(
     let (store, run) = find_open_run(project, part).await?;
     if is_orphaned(project, &run.id) {
         return Err(AppError::preflight(format!("workflow run {} is not running: {}", short_id(&run.id), run.status))
-            .with_advice("it has stopped already; `ralph resume` continues it"));
+            .with_advice("it has stopped already; resume it to continue"));
     }
     let decision = match when {
         WorkflowPause::AfterNodes => PAUSE,

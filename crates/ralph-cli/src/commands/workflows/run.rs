@@ -46,7 +46,7 @@ use crate::error::CommandError;
   ralph workflow run review --dry-run --stubs review.stubs.yaml
 
 Exit codes: 0 completed, 3 a node failed, 6 waits for a person, 7 spending limit reached, 9 cancelled,
-130/143 stopped by a signal")]
+130/143 stopped by a signal, 143 also by `ralph pause`")]
 pub struct RunWorkflowArgs {
     /// The name of the workflow
     name: String,

@@ -1,5 +1,5 @@
 //! Nodes that start other workflows: child runs, fan-outs, and what becomes of them after a crash.
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Project, wait_until};
@@ -236,7 +236,7 @@ nodes:
     timeout: 600000
     bash: |
       echo "second $ARGUMENTS" >> "$STATE_DIR/log"
-      if [ "$ARGUMENTS" = b ] && [ ! -e "$STATE_DIR/again" ]; then touch "$STATE_DIR/hangs"; sleep 1000; fi
+      if [ "$ARGUMENTS" = b ] && [ ! -e "$STATE_DIR/again" ]; then echo $$ > "$STATE_DIR/pid"; exec sleep 1000; fi
       printf '%s done' "$ARGUMENTS"
 "#;
     let parent = r#"
@@ -250,9 +250,12 @@ nodes:
     let project = project_with_all(&[one, parent]);
     let state = project.state().join("workflow-state");
     let running = run_with(&project, "parent", &[]).start();
-    wait_until("the second item waits", || state.join("hangs").exists());
+    let hanging = || std::fs::read_to_string(state.join("pid")).ok()?.trim().parse().ok().and_then(Pid::from_raw);
+    wait_until("the second item waits", || hanging().is_some());
+    let script = hanging().unwrap();
     running.signal(Signal::KILL);
     running.wait_without_invariants();
+    wait_until("the script has ended with its run", || test_kill_process(script).is_err());
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     let run = text(&runs[0]["id"]).to_owned();
     assert_eq!(runs[0]["status"], "interrupted");

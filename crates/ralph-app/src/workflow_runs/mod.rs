@@ -27,10 +27,11 @@ pub use answer::{AnswerRequest, AnsweredQuestion, answer_question};
 pub use cancel::cancel_workflow_run;
 pub use driver::WorkflowEnd;
 pub use fact::WorkflowFact;
+pub(crate) use fact::describe_skip;
 pub use log::WorkflowLog;
 pub use lookup::{
-    FoundWorkflowRun, WorkflowRunView, find_workflow_run, list_active_workflow_runs, list_workflow_runs,
-    names_workflow_run,
+    FoundWorkflowRun, OpenQuestionView, WorkflowRunView, find_workflow_run, list_active_workflow_runs,
+    list_workflow_runs, load_open_questions, names_workflow_run,
 };
 pub use observer::WorkflowObserver;
 pub use prepare::{PreparedWorkflow, WorkflowRunRequest, WorkflowSource, WorkflowWorkspace, prepare_workflow_run};

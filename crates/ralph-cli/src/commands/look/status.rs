@@ -7,6 +7,7 @@ use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::ActiveWorkReader;
+use ralph_app::inbox::list_inbox;
 use ralph_app::view::{ActiveWork, short_id};
 use ralph_app::workflow_runs::list_active_workflow_runs;
 use ralph_engine::project::Project;
@@ -50,9 +51,19 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
                 let line = format!("workflow {} {}  {}  {}", run.workflow, short_id(&run.id), run.status, run.message);
                 out::print_message(&sanitize_text(line.trim_end()));
             }
+            print_waiting_count(&project).await;
         }
         Ok(0)
     })
+}
+
+/// Notes how much waits for a person. An inbox that cannot be read is reported by `ralph inbox`.
+async fn print_waiting_count(project: &Project) {
+    match list_inbox(project).await.map_or(0, |items| items.len()) {
+        0 => {}
+        1 => out::print_note("1 item waits for you: ralph inbox"),
+        count => out::print_note(&format!("{count} items wait for you: ralph inbox")),
+    }
 }
 
 /// Returns the list for people.

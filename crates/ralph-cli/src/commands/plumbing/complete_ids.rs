@@ -58,8 +58,8 @@ fn kind_after(words: &[&str]) -> Option<IdKind> {
     let command = names.next()?;
     let is_first = names.clone().next().is_none();
     match command {
-        "show" | "logs" | "log" | "diff" | "verify" | "events" | "attach" | "resume" | "cancel" | "stop" | "kill"
-        | "pause" | "guide" | "limit" | "accept" | "reject" | "undo" | "export"
+        "show" | "why" | "logs" | "log" | "diff" | "verify" | "events" | "attach" | "resume" | "cancel" | "stop"
+        | "kill" | "pause" | "guide" | "limit" | "accept" | "reject" | "undo" | "export"
             if is_first =>
         {
             Some(IdKind::RunsAndTasks)
@@ -135,6 +135,7 @@ mod tests {
     #[test]
     fn ids_are_offered_where_a_run_or_task_can_follow() {
         assert_eq!(kind_after(&["show"]), Some(IdKind::RunsAndTasks));
+        assert_eq!(kind_after(&["why"]), Some(IdKind::RunsAndTasks));
         assert_eq!(kind_after(&["stop", "--kill"]), Some(IdKind::RunsAndTasks));
         assert_eq!(kind_after(&["land", "T-1"]), Some(IdKind::Tasks));
         assert_eq!(kind_after(&["task", "show"]), Some(IdKind::Tasks));

@@ -29,6 +29,7 @@ use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::execute::with_keeper;
 use crate::commands::{confirm, out};
 use crate::error::CommandError;
+use crate::hints;
 
 /// Runs a workflow
 ///
@@ -233,7 +234,10 @@ impl<'a> CommandDriver<'a> {
         for question in &end.questions {
             out::print_message(&sanitize_text(&format!("\n{} asks:\n{}", question.node, question.text)));
             for decision in &question.decisions {
-                out::print_message(&format!("answer    {}", answer_command(&short, &question.node, decision)));
+                out::print_message(&format!(
+                    "answer    {}",
+                    hints::workflow_answer_command(&short, &question.node, decision)
+                ));
             }
         }
         if let Some(cost) = cost_micros {
@@ -248,15 +252,6 @@ impl<'a> CommandDriver<'a> {
             print_worktree(&worktree?);
         }
         Ok(end.exit_code)
-    }
-}
-
-/// Returns the command that answers a question.
-fn answer_command(run: &str, node: &str, decision: &str) -> String {
-    match decision {
-        "approve" => format!("ralph workflow approve {run} --node {node}"),
-        "reject" => format!("ralph workflow reject {run} --node {node} 'why'"),
-        other => format!("ralph workflow respond {run} {other} --node {node} 'text'"),
     }
 }
 

@@ -259,7 +259,7 @@ impl Store {
     }
 }
 
-fn read_loop_row(row: &DatabaseRow) -> Result<LoopRow, DriverError> {
+pub(crate) fn read_loop_row(row: &DatabaseRow) -> Result<LoopRow, DriverError> {
     Ok(LoopRow { run: RunRow::from_row(row)?, loop_json: row.get("loop")?, owner_json: row.get("owner")? })
 }
 

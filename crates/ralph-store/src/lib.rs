@@ -24,6 +24,7 @@ pub use journal::record_step::{FIRST_FENCE, NewRun, NewStage, StepRecord};
 pub use journal::run_deletion::RunActivity;
 pub use journal::takeover::{StoredRun, TakeoverGuard};
 pub use journal::transfer::{EXPORT_VERSION, ExportHeader, ImportedFact};
+pub use queries::inbox::{DoneTaskRow, TaskDependencyRow, WaitingTaskRow};
 pub use queries::run_rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
 pub use queries::runs::EventRow;
 pub use queries::stats::{KeyedPart, StatsGrouping};

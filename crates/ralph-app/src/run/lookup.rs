@@ -149,7 +149,7 @@ pub async fn find_resumable_run(project: &Project, part: Option<&str>) -> AppRes
 
 /// A run that is recorded as running but not driven was interrupted: its ralph died. No process drives the loop of a
 /// session.
-fn with_actual_status(project: &Project, mut run: RunRow) -> RunRow {
+pub(crate) fn with_actual_status(project: &Project, mut run: RunRow) -> RunRow {
     if run.status == "running" && run.kind != SESSION_RUN_KIND && is_orphaned(project, &run.id) {
         run.reason = Some("its ralph died; resume the run to continue it".to_owned());
         run.status = "interrupted".to_owned();

@@ -24,6 +24,7 @@ pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session,
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
 pub use follow::{FollowedRun, ReplayScope};
 pub use leftovers::kill_leftover_processes;
+pub(crate) use lookup::with_actual_status;
 pub use lookup::{
     FoundRun, FoundRuns, ambiguous_run_error, describe_candidate, find_active_run, find_only_run, find_resumable_run,
     find_run, find_runs, is_orphaned, list_runs, open_existing_store, refuse_session_run, several_candidates_error,

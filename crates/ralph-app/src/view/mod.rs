@@ -1,6 +1,7 @@
 //! Views of the store: typed data of runs and tasks, and their renderings as text and JSON.
 mod criterion;
 mod event_line;
+mod explanation;
 mod interruptions;
 mod preparation;
 mod receipt;
@@ -14,6 +15,7 @@ mod task_line;
 mod text_format;
 
 pub use event_line::{event_json_line, timestamp_json};
+pub use explanation::{explanation_json, explanation_text};
 pub use run::RunView;
 pub use run_list::{RUN_COLUMNS, run_cells, run_json};
 pub use run_title::run_title;

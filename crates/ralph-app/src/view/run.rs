@@ -19,6 +19,7 @@ use super::text_format::{
     short_id,
 };
 use super::{criterion, receipt};
+use crate::why::run_headline;
 use ralph_engine::session_driver::SessionRunSettings;
 use ralph_store::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 use ralph_util::sanitize::sanitize_text;
@@ -37,6 +38,8 @@ pub struct RunView {
     notes: Option<String>,
     /// The guidance that every prompt contains now.
     standing_guidance: Vec<String>,
+    /// The first line of `ralph why`.
+    headline: String,
     /// The folder of the raw logs, relative to the current folder if it is below it.
     logs_folder: PathBuf,
 }
@@ -64,6 +67,7 @@ impl RunView {
         let preparation = RunPreparation::load(store, &run.id, &checks).await?;
         let recorded_proof = if run.proof.is_some() { load_recorded_proof(store, &run.id).await? } else { None };
         let standing_guidance = store.standing_guidance(Some(&run.id), run.task.as_deref()).await?;
+        let headline = run_headline(store, &run).await?;
         let logs = relative_to_current_folder(&store.path().with_file_name("runs").join(&run.id));
         Ok(Self {
             run,
@@ -76,6 +80,7 @@ impl RunView {
             recorded_proof,
             notes: None,
             standing_guidance,
+            headline,
             logs_folder: logs,
         })
     }
@@ -102,6 +107,7 @@ impl RunView {
             "status": self.run.status,
             "outcome": outcome,
             "reason": self.run.reason,
+            "headline": self.headline,
             "proof": proof_level_json(self.run.proof.as_deref()),
             "proof_reason": self.proof().map(|proof| proof.reason),
             "judged": self.run.proof.as_deref() == Some("judged"),
@@ -202,9 +208,8 @@ impl RunView {
     #[must_use]
     pub fn to_task_section(&self) -> String {
         let run = &self.run;
-        let reason = run.reason.as_deref().unwrap_or("still running");
         let (role, id) = (run.role.as_deref().unwrap_or_default(), short_id(&run.id));
-        let mut text = format!("{role}  run {id}  {}  {}: {reason}\n", format_timestamp(run.started_at), run.status);
+        let mut text = format!("{role}  run {id}  {}  {}\n", format_timestamp(run.started_at), self.headline);
         if let Some(proof) = self.proof() {
             let _ = writeln!(text, "  {:<8}  {}", "proof", proof.describe());
         }
@@ -236,8 +241,7 @@ impl RunView {
             let description = session.description.map(|text| format!("  ({text})")).unwrap_or_default();
             let _ = writeln!(text, "session  {}{description}", session.session_id);
         }
-        let reason = run.reason.as_deref().unwrap_or("still running");
-        let _ = writeln!(text, "outcome  {}: {reason}", run.status);
+        let _ = writeln!(text, "outcome  {}", self.headline);
         if let Some(proof) = self.proof() {
             let _ = writeln!(text, "proof    {}", proof.describe());
         }

@@ -124,7 +124,8 @@ impl WorkflowFact {
     }
 }
 
-fn describe_skip(reason: &SkipReason) -> String {
+/// Returns why a node did not run.
+pub(crate) fn describe_skip(reason: &SkipReason) -> String {
     match reason {
         SkipReason::ConditionFalse { condition } => format!("its condition is false: {condition}"),
         SkipReason::TriggerRule { .. } => "its dependencies did not end as its trigger rule needs".to_owned(),

@@ -34,10 +34,11 @@ pub use background::start_workflow_in_background;
 pub use cancel::cancel_workflow_run;
 pub use driver::WorkflowEnd;
 pub use fact::WorkflowFact;
+pub(crate) use fact::describe_skip;
 pub use log::WorkflowLog;
 pub use lookup::{
-    FoundWorkflowRun, WorkflowRunView, find_workflow_run, list_active_workflow_runs, list_workflow_runs,
-    names_workflow_run,
+    FoundWorkflowRun, OpenQuestionView, WorkflowRunView, find_workflow_run, list_active_workflow_runs,
+    list_workflow_runs, load_open_questions, names_workflow_run,
 };
 pub use observer::{EventSource, WorkflowObserver};
 pub use orders::{WorkflowGuidance, WorkflowPause, guide_workflow_run, limit_workflow_run, pause_workflow_run};

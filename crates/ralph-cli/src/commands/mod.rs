@@ -26,7 +26,7 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
 use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
-use look::{attach, diff, events, logs, runs, show, stats, status, verify};
+use look::{attach, diff, events, inbox, logs, runs, show, stats, status, verify, why};
 use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command};
 use set_up::{agents, config, doctor, init, install, templates, trust};
@@ -57,7 +57,7 @@ Examples:
   ralph plan && ralph build 20                 prompts/plan.md, then prompts/build.md
   ralph run @task.md --check 'make test' --detach; ralph attach
   ralph task import tasks.yaml; ralph work --slots 2 --until-idle
-  ralph show; ralph logs                       what the newest run did, and why
+  ralph inbox; ralph why; ralph logs           what waits for you, why, and what the agent did
   ralph resume                                 continue after Ctrl-C, a crash or a reboot
   ralph status; ralph cancel TASK-001          from another terminal
 
@@ -79,6 +79,7 @@ enum CliCommand {
     Attach(attach::AttachArgs),
     #[command(visible_alias = "ps")]
     Status(status::StatusArgs),
+    Inbox(inbox::InboxArgs),
     #[command(visible_aliases = ["stop", "kill"])]
     Cancel(cancel::CancelArgs),
     Pause(pause::PauseArgs),
@@ -98,6 +99,7 @@ enum CliCommand {
     Hook(session::HookArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Why(why::WhyArgs),
     #[command(visible_alias = "log")]
     Logs(logs::LogsArgs),
     Stats(stats::StatsArgs),
@@ -239,6 +241,8 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::TaskFollowup(args) => task::create_followup_task(&args),
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Show(args) => show::run(&args),
+        CliCommand::Why(args) => why::run(&args),
+        CliCommand::Inbox(args) => inbox::run(&args),
         CliCommand::Logs(args) => logs::run(&args),
         CliCommand::Stats(args) => stats::run(&args),
         CliCommand::Verify(args) => verify::run(&args),

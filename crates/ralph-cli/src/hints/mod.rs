@@ -2,10 +2,12 @@
 mod agent;
 mod control;
 mod doctor;
+mod inbox;
 mod task;
 mod worktree;
 
 pub(crate) use control::for_waiting_claim;
+pub(crate) use inbox::{for_inbox_answer, workflow_answer_command};
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! Reads runs, their journal, and statistics over many runs.
+pub(crate) mod inbox;
 pub(crate) mod run_rows;
 pub(crate) mod runs;
 pub(crate) mod scope_usage;

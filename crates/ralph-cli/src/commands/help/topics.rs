@@ -31,6 +31,7 @@ pub const TOPICS: &[Topic] = &[
     topic("archon", include_str!("../../../../../docs/guide/archon.md")),
     topic("control", include_str!("../../../../../docs/guide/control.md")),
     topic("decide", include_str!("../../../../../docs/guide/decide.md")),
+    topic("why", include_str!("../../../../../docs/guide/why.md")),
     topic("resume", include_str!("../../../../../docs/guide/resume.md")),
     topic("background", include_str!("../../../../../docs/guide/background.md")),
     topic("verification", include_str!("../../../../../docs/guide/verification.md")),

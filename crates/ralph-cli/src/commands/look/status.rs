@@ -7,6 +7,7 @@ use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::ActiveWorkReader;
+use ralph_app::inbox::list_inbox;
 use ralph_app::tasks::{WaitingTasks, find_waiting_tasks};
 use ralph_app::view::{ActiveWork, short_id};
 use ralph_app::workflow_runs::list_active_workflow_runs;
@@ -54,6 +55,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
                 out::print_message(&sanitize_text(line.trim_end()));
             }
             out::print_wrapped(&sanitize_text(&format_waiting_tasks(&find_waiting_tasks(&project).await?)));
+            print_waiting_count(&project).await;
         }
         Ok(0)
     })
@@ -71,6 +73,15 @@ fn format_waiting_tasks(waiting: &WaitingTasks) -> String {
         text.push_str(&format!("blocked: {}; ralph task show {}\n", ids(&waiting.blocked), first.id));
     }
     text
+}
+
+/// Notes how much waits for a person. An inbox that cannot be read is reported by `ralph inbox`.
+async fn print_waiting_count(project: &Project) {
+    match list_inbox(project).await.map_or(0, |items| items.len()) {
+        0 => {}
+        1 => out::print_note("1 item waits for you: ralph inbox"),
+        count => out::print_note(&format!("{count} items wait for you: ralph inbox")),
+    }
 }
 
 /// Returns the list for people.

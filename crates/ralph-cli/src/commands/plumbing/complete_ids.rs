@@ -174,6 +174,7 @@ mod tests {
     #[test]
     fn ids_are_offered_where_a_run_or_task_can_follow() {
         assert_eq!(kind_after(&["show"]), Some(IdKind::RunsAndTasks));
+        assert_eq!(kind_after(&["why"]), Some(IdKind::RunsAndTasks));
         assert_eq!(kind_after(&["stop", "--kill"]), Some(IdKind::RunsAndTasks));
         assert_eq!(kind_after(&["land", "T-1"]), Some(IdKind::Tasks));
         assert_eq!(kind_after(&["task", "show"]), Some(IdKind::Tasks));

@@ -30,6 +30,7 @@ use crate::commands::run::detach::{DetachArgs, announce_start};
 use crate::commands::run::execute::with_keeper;
 use crate::commands::{confirm, out, report_result};
 use crate::error::CommandError;
+use crate::hints;
 
 /// Runs a workflow
 ///
@@ -272,7 +273,7 @@ impl<'a> CommandDriver<'a> {
             for decision in &question.decisions {
                 out::print_message(&format!(
                     "answer    {}",
-                    answer_command(short_id(&question.run), &question.node, decision)
+                    hints::workflow_answer_command(short_id(&question.run), &question.node, decision)
                 ));
             }
         }
@@ -293,15 +294,6 @@ impl<'a> CommandDriver<'a> {
             print_worktree(&worktree?);
         }
         Ok(end.exit_code)
-    }
-}
-
-/// Returns the command that answers a question.
-fn answer_command(run: &str, node: &str, decision: &str) -> String {
-    match decision {
-        "approve" => format!("ralph workflow approve {run} --node {node}"),
-        "reject" => format!("ralph workflow reject {run} --node {node} 'why'"),
-        other => format!("ralph workflow respond {run} {other} --node {node} 'text'"),
     }
 }
 

@@ -4,6 +4,7 @@ mod attach;
 pub(crate) mod cancel;
 mod continuation;
 mod decisions;
+mod inbox;
 mod only_candidate;
 mod pause;
 mod stage_boundaries;

@@ -13,6 +13,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
     ("ralph task approve", "asks a person"),
     ("ralph run \"…\" --agent acp", "needs a program that speaks the protocol"),
     ("ralph undo RUN", "the id is an example"),
+    ("ralph why TASK-001 2", "needs a task with two iterations"),
     ("ralph show RUN", "the id is an example"),
     ("ralph show 3f2a9c41", "the id is an example"),
     ("ralph diff 3f2a9c41", "the id is an example"),

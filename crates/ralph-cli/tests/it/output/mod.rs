@@ -10,3 +10,4 @@ mod reading;
 mod secrets;
 mod stats;
 mod terminal_screen;
+mod why;

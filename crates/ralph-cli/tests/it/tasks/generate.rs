@@ -27,7 +27,7 @@ fn generate<'a>(project: &'a Project, steps: &str) -> Call<'a> {
 }
 
 /// A project with the two tasks of an agent.
-fn generated() -> Project {
+pub(crate) fn generated() -> Project {
     let project = with_spec();
     generate(&project, &format!("answer {GOOD}\ntext Done.\\n\\n{{promise}}\n")).output().expect(0);
     project

@@ -1,5 +1,5 @@
 //! Tasks: commands, files, generation, and runs of single stages.
-mod generate;
+pub(crate) mod generate;
 mod manual_runs;
 pub(crate) mod task_commands;
 mod task_delete;

@@ -10,7 +10,7 @@ use crate::workflow_runs::{FoundWorkflowRun, WorkflowRunView, describe_skip, fin
 
 pub(super) async fn explain_workflow_run(project: &Project, id: Option<&str>) -> AppResult<ExplanationView> {
     let FoundWorkflowRun { store, run } = find_workflow_run(project, id).await?;
-    let view = WorkflowRunView::load(&store, run).await?;
+    let view = WorkflowRunView::load(project, &store, run).await?;
     store.close().await;
     let nodes: Vec<WorkflowNodeFacts> = newest_nodes(&view.nodes).map(|node| node_facts(&view, node)).collect();
     let facts = WorkflowEndFacts { status: &view.run.status, reason: view.run.reason.as_deref(), nodes: &nodes };

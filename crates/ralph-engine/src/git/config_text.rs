@@ -2,8 +2,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::exact_files::{MAX_SETTINGS_BYTES, read_regular_file};
 use super::head_file::{find_common_dir, find_git_dir};
+use crate::git::work_files::exact_files::{MAX_SETTINGS_BYTES, read_regular_file};
 
 /// Variables that replace the configuration files.
 const OTHER_FILES: [&str; 2] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];

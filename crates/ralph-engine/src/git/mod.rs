@@ -1,34 +1,18 @@
 //! Runs the git program. It never cleans, resets or deletes files of the user.
-mod changes;
-mod checkout;
-mod checkout_surroundings;
-mod commit_tree;
+mod checkouts;
 mod config_text;
-mod conversions;
-mod exact_files;
 mod head_file;
-mod ignore_patterns;
-mod ignored;
-mod index_file;
+mod index;
 mod isolated_git;
-mod linked_worktrees;
 mod loose_refs;
-mod merge;
-mod object_check;
-mod object_writer;
-mod pack_index;
+mod objects;
 mod position;
 mod refs;
 mod sensitive_settings;
-mod snapshot;
 mod temporary_folder;
 #[cfg(test)]
 pub(crate) mod testing;
-mod tree_edit;
-mod trusted_index;
-mod unignored_files;
-mod worktree_commit;
-mod worktree_hash;
+mod work_files;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,39 +27,39 @@ use ralph_process::{BoundedOutcome, run_bounded};
 use ralph_util::duration;
 use ralph_util::failpoints;
 
-pub use changes::{
-    TreeDiffEntry, TreeDiffKind, diff_trees, index_differences, render_diff, reset_index, restore_files,
-    uncommitted_bytes, uncommitted_files, update_files_and_index,
-};
-pub use checkout::{CheckoutError, TemporaryCheckout};
-pub use commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
-pub use conversions::{Conversion, keeps_all_bytes, list_converted_files};
-pub use exact_files::{
-    ExactFile, ExactFileKind, ListedFiles, list_exact_files, list_untracked_files, open_regular_file,
-    read_object_sizes, read_objects, run_both, store_exact_files, store_exact_text, write_exact_tree,
-};
-pub use head_file::{is_unborn, read_head_file};
-pub use ignored::exclude_ignored;
-pub use index_file::{IndexEntry, IndexFile};
-pub use isolated_git::REPOSITORY_VARIABLES;
-pub use linked_worktrees::{
+pub use checkouts::checkout::{CheckoutError, TemporaryCheckout};
+pub use checkouts::linked_worktrees::{
     LinkedWorktree, add_worktree, finish_worktree_checkout, git_common_dir, list_worktrees, lock_worktree,
     remove_worktree, repair_worktree, worktree_git_path,
 };
+pub use head_file::{is_unborn, read_head_file};
+pub use index::index_file::{IndexEntry, IndexFile};
+pub use isolated_git::REPOSITORY_VARIABLES;
 pub use loose_refs::{create_refs, list_ref_folders, read_loose_ref};
-pub use merge::{MergeResult, is_ancestor, merge_commits};
-pub use object_check::{find_forged_object, list_folder_objects};
+pub use objects::commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
+pub use objects::merge::{MergeResult, is_ancestor, merge_commits};
+pub use objects::object_check::{find_forged_object, list_folder_objects};
+pub use objects::tree_edit::{
+    TreeEntry, edit_tree, list_files, list_ignored_paths, list_tree_entries, read_tree_file, write_object,
+};
 pub use position::read_position;
 pub use refs::{
     ExpectedRef, RefEntry, RefUpdate, current_branch, detach_head, list_refs, list_unmerged_refs, move_detached_head,
     resolve_commit, resolve_object, update_refs,
 };
 pub use sensitive_settings::read_sensitive_settings;
-pub use snapshot::{complete_tree, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
-pub use tree_edit::{
-    TreeEntry, edit_tree, list_files, list_ignored_paths, list_tree_entries, read_tree_file, write_object,
+pub use work_files::changes::{
+    TreeDiffEntry, TreeDiffKind, diff_trees, index_differences, render_diff, reset_index, restore_files,
+    uncommitted_bytes, uncommitted_files, update_files_and_index,
 };
-pub use worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
+pub use work_files::conversions::{Conversion, keeps_all_bytes, list_converted_files};
+pub use work_files::exact_files::{
+    ExactFile, ExactFileKind, ListedFiles, list_exact_files, list_untracked_files, open_regular_file,
+    read_object_sizes, read_objects, run_both, store_exact_files, store_exact_text, write_exact_tree,
+};
+pub use work_files::ignored::exclude_ignored;
+pub use work_files::snapshot::{complete_tree, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
+pub use work_files::worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

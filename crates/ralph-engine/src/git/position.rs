@@ -7,7 +7,7 @@ use ralph_core::commit_requirement::RepositoryState;
 
 use super::GitError;
 use super::isolated_git::IsolatedGit;
-use super::worktree_hash::list_changed_paths;
+use crate::git::work_files::worktree_hash::list_changed_paths;
 
 /// Reads the state of a work tree. `base` is the commit that HEAD is compared with.
 pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState, GitError> {

@@ -3,9 +3,9 @@ use ralph_core::baseline::{BaselineProblem, BaselineTrial};
 use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
 use ralph_core::evidence::{CheckEvidence, Verdict};
 
-use super::command_files::CommandFiles;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, external};
+use crate::verify::seals::command_files::CommandFiles;
 
 /// Runs every external check, including those in stages. Stops at the first check that cannot be evaluated and that the
 /// agent cannot fix: the other results are not needed then.

@@ -15,15 +15,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::acceptance::AcceptancePolicy;
 use super::baseline::run_baseline;
-use super::checkout_setup::{could_not_evaluate, enter_clean_checkout, run_checkout_setup};
-use super::clean_checkout::CleanCheckoutSpec;
-use super::file_sealer::{FileSealer, SealError};
-use super::protected::{ProtectedTests, second_run_context};
-use super::protected_watch::ProtectedWatch;
-use super::seal_monitor::seal_not_checked;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, SealMonitor, criteria};
 use crate::git;
+use crate::verify::checkouts::checkout_setup::{could_not_evaluate, enter_clean_checkout, run_checkout_setup};
+use crate::verify::checkouts::clean_checkout::CleanCheckoutSpec;
+use crate::verify::protected_tests::protected_files::{ProtectedTests, second_run_context};
+use crate::verify::protected_tests::protected_watch::ProtectedWatch;
+use crate::verify::seals::file_sealer::{FileSealer, SealError};
+use crate::verify::seals::seal_monitor::seal_not_checked;
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_process::JobCommand;
 

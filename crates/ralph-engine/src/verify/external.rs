@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::CheckContext;
 use super::program::{self, CheckProgram, ProgramResult};
-use super::pycache::PycacheFolder;
 use super::verification_control::VerificationControl;
+use crate::verify::seals::pycache::PycacheFolder;
 use ralph_process::{JobListener, OutputTail, OutputTiming, RawLog};
 use ralph_util::digest::finish_hex;
 use ralph_util::redact;

@@ -1,34 +1,19 @@
 //! The verifiers: they check a claim and collect evidence. The core decides what follows from it.
 mod acceptance;
-mod agent_judge;
-mod api_judge;
 mod baseline;
 mod cache;
 mod check_environment;
-mod checkout_setup;
+mod checkouts;
 mod claim_requirements;
-mod clean_checkout;
-mod command_files;
 mod criteria;
-mod diff;
-mod dns;
 mod external;
-mod file_hash;
-mod file_sealer;
-mod judge;
+mod judges;
 mod parallel;
 mod plugin;
 pub(crate) mod program;
-mod protected;
-mod protected_copy;
-mod protected_run_files;
-mod protected_watch;
-mod pycache;
-mod python_modules;
-mod seal_monitor;
-mod sealed_paths;
+mod protected_tests;
+mod seals;
 mod semantic;
-mod task_seal;
 mod verification_control;
 
 use std::path::PathBuf;
@@ -39,21 +24,21 @@ use ralph_core::evidence::CheckEvidence;
 use ralph_process::{Keeper, LogBudget};
 
 pub use acceptance::{AcceptancePolicy, PathPatterns, PatternError};
-pub use agent_judge::AgentJudge;
 pub use cache::{AcceptedChecks, CheckCache};
 pub use check_environment::CheckEnvironment;
-pub use checkout_setup::run_worktree_setup;
+pub use checkouts::checkout_setup::run_worktree_setup;
+pub use checkouts::clean_checkout::share_paths;
 pub use claim_requirements::{
     ClaimProtection, ClaimRequirements, VerificationPreparation, append_allowed_changes, run_checkout_baseline,
     verify_checkout, verify_guard_alone,
 };
-pub use clean_checkout::share_paths;
 pub use criteria::verify_next_criterion;
-pub use file_sealer::{FileSealer, SealError};
-pub use judge::{ClaimJudge, JudgeConnection};
-pub use protected::read_protected_base;
-pub use seal_monitor::SealMonitor;
-pub use task_seal::{TaskSeal, TaskSealSource, TaskSealTerms};
+pub use judges::agent_judge::AgentJudge;
+pub use judges::claim_judge::{ClaimJudge, JudgeConnection};
+pub use protected_tests::protected_files::read_protected_base;
+pub use seals::file_sealer::{FileSealer, SealError};
+pub use seals::seal_monitor::SealMonitor;
+pub use seals::task_seal::{TaskSeal, TaskSealSource, TaskSealTerms};
 pub use verification_control::VerificationControl;
 
 /// Everything that the verification of one claim needs.

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::external::sanitize_and_redact;
 use super::program::{self, CheckProgram, ProgramResult};
-use super::pycache::PycacheFolder;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition};
+use crate::verify::seals::pycache::PycacheFolder;
 use ralph_process::{JobListener, JobSpec, OutputTail, OutputTiming, RawLog, StdinSource};
 
 /// The version of the request format.

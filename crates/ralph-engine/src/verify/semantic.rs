@@ -9,13 +9,13 @@ use ralph_core::judge::{
     build_question, decide_verdict, find_negative_pattern, read_answer,
 };
 
-use super::api_judge::run_until_timeout_or_stop;
-use super::diff::diff_worktree;
 use super::external::sanitize_and_redact;
-use super::judge::{ClaimJudge, JudgeQuestion, ask_judge};
 use super::program::PausableDeadline;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition, SubmittedClaim};
+use crate::verify::judges::api_judge::run_until_timeout_or_stop;
+use crate::verify::judges::claim_judge::{ClaimJudge, JudgeQuestion, ask_judge};
+use crate::verify::judges::diff::diff_worktree;
 use ralph_process::RawLog;
 
 /// More than the longest delay before a judge is asked again.

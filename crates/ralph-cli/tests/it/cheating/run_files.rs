@@ -37,8 +37,8 @@ only_checked! {
 #[test]
 fn work_on_a_script_of_another_target_is_proven() {
     let makefile = ("Makefile", "lint:\n\tgrep -q done work\ndeploy:\n\tsh ci/run\n");
-    let cheat =
-        Cheat::new(&["make lint"], "echo done > work; echo true > ci/run").files(&[("ci/run", "false\n"), makefile]);
+    let files = [("ci/run", "false\n"), makefile];
+    let cheat = Cheat::new(&["make lint"], "echo done > work; echo true > ci/run").files(&files);
     let finished = cheat.run(&cheat.project()).expect(0).finished();
     assert_eq!(finished["proof"], "proven", "{finished}");
 }

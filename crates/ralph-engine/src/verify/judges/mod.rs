@@ -1,0 +1,6 @@
+//! Models that judge claims: an agent, or an HTTP API.
+pub(super) mod agent_judge;
+pub(super) mod api_judge;
+pub(super) mod claim_judge;
+pub(super) mod diff;
+pub(super) mod dns;

@@ -109,6 +109,16 @@ pub enum LifecycleEvent {
     Continued { continuation: Continuation },
     /// The caller of a run that is interrupted after every iteration decided that its work is done.
     Closed { reason: String },
+    /// The caller of such a run has verified whether the iteration completed the work.
+    CompletionVerified { completion: VerifiedCompletion },
+}
+
+/// The verdict on a completion that does not come from a promise of the agent, but from a command or a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedCompletion {
+    /// Why the work counts as done, such as "`until_bash` exited with 0". `None` if nothing says so.
+    pub claim: Option<String>,
+    pub evidence: Evidence,
 }
 
 /// What a person decided.

@@ -55,6 +55,11 @@ pub fn option_args(adapter: &dyn Agent, options: &AgentOptions) -> AppResult<Nod
     })
 }
 
+pub fn cannot_fork_error(agent: &str) -> AppError {
+    AppError::preflight(format!("the agent {agent} cannot fork a session, but `context: {{resume: …}}` asks for it"))
+        .with_advice("use `context: shared` or `context: fresh`, or the agent claude")
+}
+
 /// Returns whether the options of a node need an agent that honours them.
 #[must_use]
 pub fn has_agent_options(options: &AgentOptions) -> bool {

@@ -72,6 +72,7 @@ async fn end_orphaned_run(project: &Project, store: &Store, run: &WorkflowRunRow
         status: ended.outcome.as_str().to_owned(),
         reason: ended.reason.clone(),
         exit_code: ended.exit_code,
+        proof: None,
     };
     let events = [serde_json::to_string(&finished).map_err(|error| AppError::internal(&error))?];
     let step = WorkflowStep {

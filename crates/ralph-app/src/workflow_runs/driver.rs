@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ralph_core::event::StopSignal;
 use ralph_core::outcome::{Outcome, RunEnd, exit_code};
+use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{
     ActivityId, ActivityResult, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphPhase,
     GraphState, NodeFailure, NodeIndex, advance,
@@ -36,6 +37,8 @@ pub struct WorkflowEnd {
     pub exit_code: u8,
     /// The output of the run, if it has completed.
     pub output: Option<String>,
+    /// How well the work is proven, if the run has completed.
+    pub proof: Option<ProofLevel>,
     /// The questions that wait for a person.
     pub questions: Vec<OpenQuestion>,
 }
@@ -140,10 +143,15 @@ impl WorkflowDriver {
                 while let Ok(progress) = self.progress.try_recv() {
                     self.note_progress(progress);
                 }
-                self.events.push_back(GraphEvent::ActivityEnded { activity, result });
-                if self.services.host.budget.is_exhausted() {
-                    let reason = "the cost limit of the workflow run is reached".to_owned();
-                    self.events.push_back(GraphEvent::BudgetExhausted { reason });
+                let is_completed = matches!(result, ActivityResult::Completed(_));
+                let ended = GraphEvent::ActivityEnded { activity, result };
+                let exhausted = self.services.host.budget.is_exhausted().then(|| GraphEvent::BudgetExhausted {
+                    reason: "the cost limit of the workflow run is reached".to_owned(),
+                });
+                // A node that has completed may be the last one. What stopped at the limit is no failure of the node.
+                match is_completed {
+                    true => self.events.extend(std::iter::once(ended).chain(exhausted)),
+                    false => self.events.extend(exhausted.into_iter().chain([ended])),
                 }
             }
             DriverInput::RetryDelayOver { activity } => {
@@ -160,6 +168,9 @@ impl WorkflowDriver {
     fn note_progress(&mut self, progress: NodeProgress) {
         let text = match progress {
             NodeProgress::Message { text } => text,
+            NodeProgress::Judged { activity, cost_micros } => {
+                return self.messages.push(WorkflowFact::Judged { activity, cost_micros });
+            }
             NodeProgress::Iteration { iteration, max_iterations } => {
                 self.loop_progress = Some((iteration, max_iterations));
                 messages::iteration_started(iteration, max_iterations)
@@ -379,6 +390,7 @@ impl WorkflowDriver {
             reason: format!("waits for a person: {}", names.join(", ")),
             exit_code: exit_code::BLOCKED,
             output: None,
+            proof: None,
             questions,
         })
     }
@@ -394,6 +406,7 @@ impl WorkflowDriver {
             status: finished.status.to_owned(),
             reason: finished.reason.clone(),
             exit_code: finished.exit_code,
+            proof: finished.proof,
         });
         self.record(Vec::new()).await?;
         Ok(finished)

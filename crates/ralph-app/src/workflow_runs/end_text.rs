@@ -25,7 +25,14 @@ pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code
         Outcome::Interrupted => interrupted_code,
         Outcome::Exhausted | Outcome::Failed | Outcome::Stalled | Outcome::Blocked => exit_code::NOT_COMPLETE,
     };
-    WorkflowEnd { status: end.outcome().as_str(), reason, exit_code, output, questions: Vec::new() }
+    WorkflowEnd {
+        status: end.outcome().as_str(),
+        reason,
+        exit_code,
+        output,
+        proof: end.proof_level(),
+        questions: Vec::new(),
+    }
 }
 
 fn describe_failure(workflow: &Workflow, failure: &GraphFailure) -> String {

@@ -1,4 +1,5 @@
 //! The journal of a workflow run, which `--json` and the log print.
+use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{GraphFact, NodeOutcome, NodeState, SkipReason};
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +29,22 @@ pub enum WorkflowFact {
     QuestionAsked { node: String, question: String, text: String, decisions: Vec<String> },
     #[serde(rename = "question.answered")]
     QuestionAnswered { node: String, question: String, decision: String, text: String, person: String },
+    /// A judge was asked that belongs to no run of an agent.
+    #[serde(rename = "judged")]
+    Judged { activity: String, cost_micros: u64 },
     #[serde(rename = "message")]
     Message { text: String },
     #[serde(rename = "workflow.waiting")]
     Waiting,
     #[serde(rename = "workflow.finished")]
-    Finished { status: String, reason: String, exit_code: u8 },
+    Finished {
+        status: String,
+        reason: String,
+        exit_code: u8,
+        /// How well the work is proven, if the run has completed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<ProofLevel>,
+    },
 }
 
 impl WorkflowFact {

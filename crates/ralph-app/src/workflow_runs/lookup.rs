@@ -1,4 +1,5 @@
 //! Finds workflow runs, with their actual status.
+use ralph_core::receipt::ProofLevel;
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
 
@@ -21,6 +22,8 @@ pub struct WorkflowRunView {
     /// The runs of its agents, oldest first, with the node of each.
     pub passes: Vec<(String, RunRow)>,
     pub open_questions: Vec<OpenQuestionView>,
+    /// How well the work is proven, if the run has completed.
+    pub proof: Option<ProofLevel>,
 }
 
 /// A question that waits for an answer.
@@ -109,14 +112,26 @@ impl WorkflowRunView {
             (node.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned(), row)
         };
         let open_questions = load_open_questions(store, &run).await?;
+        let proof = load_proof(store, &run).await?;
         Ok(Self {
             spec: serde_json::from_str(&run.spec).ok(),
             nodes,
             passes: passes.into_iter().map(named).collect(),
             open_questions,
+            proof,
             run,
         })
     }
+}
+
+/// Returns how well the work of a run is proven, as its end has recorded.
+async fn load_proof(store: &Store, run: &WorkflowRunRow) -> AppResult<Option<ProofLevel>> {
+    let last = store.workflow_events_after(&run.id, run.event_count.saturating_sub(1), 1).await?.pop();
+    let fact = last.and_then(|event| serde_json::from_str(&event.body).ok());
+    Ok(match fact {
+        Some(WorkflowFact::Finished { proof, .. }) => proof,
+        Some(_) | None => None,
+    })
 }
 
 /// Returns the questions that were asked and not answered, in their order.
@@ -143,4 +158,15 @@ pub async fn load_asked_questions(store: &Store, run: &WorkflowRunRow) -> AppRes
             _ => None,
         })
         .collect())
+}
+
+/// Returns what the judges of a run have cost that no run of an agent asked, in millionths of a dollar.
+pub async fn load_judge_cost(store: &Store, run: &str) -> AppResult<u64> {
+    let events = store.workflow_events_after(run, 0, u32::MAX).await?;
+    let facts = events.iter().filter(|event| event.body.contains("\"judged\""));
+    let costs = facts.filter_map(|event| match serde_json::from_str(&event.body) {
+        Ok(WorkflowFact::Judged { cost_micros, .. }) => Some(cost_micros),
+        Ok(_) | Err(_) => None,
+    });
+    Ok(costs.sum())
 }

@@ -2,21 +2,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ralph_core::criterion::Criterion;
 use ralph_core::policy::ClaimVerification;
 use ralph_core::workflow::graph::{Graph, StoredGraph};
-use ralph_core::workflow::{AgentOptions, Node, NodeId, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse};
+use ralph_core::workflow::{
+    AgentOptions, Node, NodeContext, NodeId, NodeKind, PromptText, ScriptSource, Workflow, WorktreeUse,
+};
 use ralph_engine::git;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{StoredAgent, new_run_id};
+use ralph_engine::run_driver::{StoredAgent, StoredJudge, new_run_id};
 use ralph_util::digest::sha256_hex;
 
-use super::agents::{NodeSettings, option_args, settings_for_node};
+use super::agents::{NodeSettings, cannot_fork_error, option_args, settings_for_node};
 use super::spec::{WORKFLOW_SPEC_VERSION, WorkflowRunSpec};
 use super::trust::ensure_workflows_approved;
 use crate::config::{Settings, SettingsPart, SettingsUse};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::plan::choose_agent;
+use crate::plan::{choose_agent, choose_judge, select_templates};
 use crate::run::refuse_recursion;
 use crate::state::{StateEvidence, adopt_old_state};
 use crate::trust::ensure_use_approved;
@@ -95,7 +98,7 @@ pub fn prepare_workflow_run(
         extra_args: request.extra_agent_args,
         project: &project,
     };
-    let ResolvedAgents { agents, default_agent, notes: agent_notes } = agents.resolve(person)?;
+    let ResolvedAgents { agents, default_agent, judge, notes: agent_notes } = agents.resolve(person)?;
     let notes = notes.into_iter().chain(agent_notes).collect();
     let base_commit = git::head_commit(&project.root).ok().flatten();
     let base_branch = current_branch(&project.root);
@@ -114,6 +117,7 @@ pub fn prepare_workflow_run(
         base_branch,
         agents,
         default_agent,
+        judge,
         policy: request.settings.run_policy(1, ClaimVerification::ClaimAlone),
         slots: request.settings.pipeline.slots.value,
         max_cost_micros: request.max_cost_micros,
@@ -257,6 +261,7 @@ pub(super) fn resolve_inputs(
 pub struct ResolvedAgents {
     pub agents: BTreeMap<String, StoredAgent>,
     pub default_agent: StoredAgent,
+    pub judge: Option<StoredJudge>,
     pub notes: Vec<String>,
 }
 
@@ -280,17 +285,30 @@ impl AgentResolver<'_> {
             agents.insert(node.to_owned(), stored);
         }
         let (default_agent, _) = self.choose(&AgentOptions::default())?;
+        let criteria = workflow_criteria(&self.workflow.nodes);
+        let templates = self.template_names(&criteria)?;
         let used = SettingsUse {
             agents: names.iter().map(String::as_str).collect(),
             permission: SettingsPart::Used,
             checks: SettingsPart::Unused,
-            criteria: &[],
-            templates: &[],
+            criteria: &criteria,
+            templates: &templates,
         };
-        if !names.is_empty() {
+        if !names.is_empty() || !criteria.is_empty() {
             ensure_use_approved(self.project, self.settings, &used, person)?;
         }
-        Ok(ResolvedAgents { agents, default_agent, notes })
+        let judge = choose_judge(self.settings, self.project, &criteria)?;
+        let judge = judge.as_ref().map(StoredJudge::from_choice);
+        Ok(ResolvedAgents { agents, default_agent, judge, notes })
+    }
+
+    /// Returns the templates from which the checks may be made. Their commands come with the project.
+    fn template_names(&self, criteria: &[Criterion]) -> AppResult<Vec<String>> {
+        if criteria.is_empty() {
+            return Ok(Vec::new());
+        }
+        let templates = select_templates(Some(self.project), None)?;
+        Ok(templates.into_iter().map(|known| known.template.name).collect())
     }
 
     /// Returns the agent for these options, with what the user should know about the choice.
@@ -298,6 +316,9 @@ impl AgentResolver<'_> {
         let NodeSettings { settings, notes } = settings_for_node(self.settings, &self.workflow.agent, options);
         let choice = choose_agent(&settings, self.project, self.extra_args.clone())?;
         option_args(choice.adapter, options)?;
+        if matches!(options.context, Some(NodeContext::Resume(_))) && choice.adapter.fork_args().is_none() {
+            return Err(cannot_fork_error(&choice.name));
+        }
         Ok((StoredAgent::from_choice(&choice), notes))
     }
 }
@@ -346,6 +367,28 @@ fn agent_nodes(nodes: &[Node]) -> Vec<(&str, &AgentOptions)> {
         }
     }
     found
+}
+
+/// Returns all checks of these nodes.
+fn workflow_criteria(nodes: &[Node]) -> Vec<Criterion> {
+    let mut criteria = Vec::new();
+    for node in nodes {
+        match &node.kind {
+            NodeKind::Checks(checks) => criteria.extend(checks.criteria.iter().cloned()),
+            NodeKind::Loop(looping) => criteria.extend(looping.control.checks.iter().cloned()),
+            NodeKind::LoopGroup(group) => {
+                criteria.extend(group.control.checks.iter().cloned());
+                criteria.extend(workflow_criteria(&group.nodes));
+            }
+            NodeKind::Agent(_)
+            | NodeKind::Bash(_)
+            | NodeKind::Script(_)
+            | NodeKind::Approval(_)
+            | NodeKind::Cancel { .. }
+            | NodeKind::Workflow(_) => {}
+        }
+    }
+    criteria
 }
 
 fn uses_worktree(workflow: &Workflow, workspace: WorkflowWorkspace) -> AppResult<bool> {

@@ -37,6 +37,7 @@ pub fn prepare_activity(
         values,
         action,
         is_recovery: work.is_recovery,
+        report: context.report(work),
         session: context.session_choice(),
     })
 }
@@ -132,6 +133,18 @@ impl ActivityContext<'_> {
             }
             Some(PromptText::Inline(_)) | None => Ok(values),
         }
+    }
+
+    /// Returns what judges and plugins read as the report of the agent: the output of the iteration of a group, else the
+    /// last messages of the agents directly before the node.
+    fn report(&self, work: &Activity) -> String {
+        if let ActivityAction::VerifyGroup { output, .. } = &work.action {
+            return output.text().to_owned();
+        }
+        let agents = self.node.dependencies.iter().filter(|dependency| self.is_agent(**dependency));
+        let outcomes = agents.filter_map(|agent| self.state.node(*agent)?.outcome());
+        let texts = outcomes.filter_map(|outcome| outcome.output().read(None).ok());
+        texts.map(std::borrow::Cow::into_owned).collect::<Vec<_>>().join("\n\n")
     }
 
     /// The loop values of the group around the node.

@@ -70,8 +70,8 @@ pub async fn prepare_rerun(
             extra_args: request.extra_agent_args,
             project,
         };
-        let ResolvedAgents { agents, default_agent, notes: found } = resolver.resolve(person)?;
-        (spec.agents, spec.default_agent, notes) = (agents, default_agent, found);
+        let ResolvedAgents { agents, default_agent, judge, notes: found } = resolver.resolve(person)?;
+        (spec.agents, spec.default_agent, spec.judge, notes) = (agents, default_agent, judge, found);
     }
     let run = new_run_id();
     copy_artifacts(project, &row.id, &run)

@@ -1,7 +1,7 @@
 //! The services that all nodes of a workflow run share: where it works, with which settings and limits, and who sees its progress.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
@@ -48,8 +48,18 @@ pub struct RunServices {
 /// The progress of a node while it works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeProgress {
-    Message { text: String },
-    Iteration { iteration: u32, max_iterations: u32 },
+    Message {
+        text: String,
+    },
+    Iteration {
+        iteration: u32,
+        max_iterations: u32,
+    },
+    /// A judge of a `checks` node or of a loop group was asked.
+    Judged {
+        activity: String,
+        cost_micros: u64,
+    },
 }
 
 impl RunServices {
@@ -98,6 +108,13 @@ impl RunServices {
         let _ = self.progress.send(NodeProgress::Iteration { iteration, max_iterations });
     }
 
+    /// Counts what a judge has cost that no run of an agent asked.
+    pub fn record_judge_spend(&self, activity: &str, spend: ModelSpend) {
+        self.host.budget.open_account(activity, ModelSpend::default()).record_spend(spend);
+        let cost_micros = spend.cost_micros.unwrap_or(0);
+        let _ = self.progress.send(NodeProgress::Judged { activity: activity.to_owned(), cost_micros });
+    }
+
     pub fn warn(&self, text: &str) {
         self.host.observer.on_warning(text);
     }
@@ -110,12 +127,14 @@ pub struct WorkflowBudget {
     /// The cost before this process drove the run.
     pub spent_before_micros: u64,
     ledger: CostLedger,
+    /// What each run of an agent had spent before this process drove it.
+    spent_before: Arc<Mutex<BTreeMap<String, ModelSpend>>>,
 }
 
 impl WorkflowBudget {
     #[must_use]
     pub fn new(limit_micros: Option<u64>, spent_before_micros: u64) -> Self {
-        Self { limit_micros, spent_before_micros, ledger: CostLedger::default() }
+        Self { limit_micros, spent_before_micros, ..Self::default() }
     }
 
     /// Returns whether nothing is left.
@@ -134,6 +153,14 @@ impl WorkflowBudget {
             let budget = Budget { max_cost_micros: Some(max_cost_micros), ..Budget::default() };
             ScopedBudget { scope: BudgetScope::Worker, budget }
         }));
+    }
+
+    /// Returns what a run had spent before this process, given what it has spent now. A loop is driven several times by
+    /// the same process.
+    #[must_use]
+    pub fn spent_before_process(&self, run: &str, spent: ModelSpend) -> ModelSpend {
+        let mut runs = self.spent_before.lock().unwrap_or_else(PoisonError::into_inner);
+        *runs.entry(run.to_owned()).or_insert(spent)
     }
 
     pub fn open_account(&self, run: &str, spent_before: ModelSpend) -> CostAccount {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::policy::Policy;
 use ralph_core::workflow::Workflow;
-use ralph_engine::run_driver::StoredAgent;
+use ralph_engine::run_driver::{StoredAgent, StoredJudge};
 use serde::{Deserialize, Serialize};
 
 /// The version of this format. A newer ralph writes a higher one.
@@ -40,6 +40,9 @@ pub struct WorkflowRunSpec {
     pub agents: BTreeMap<String, StoredAgent>,
     /// The agent of nodes that name none.
     pub default_agent: StoredAgent,
+    /// The judge of the checks, if one of them needs one.
+    #[serde(default)]
+    pub judge: Option<StoredJudge>,
     /// The limits of the runs of agents.
     pub policy: Policy,
     /// How many agents may work at the same time.

@@ -18,7 +18,7 @@ use super::driver::{DriverParts, WorkflowDriver, WorkflowEnd};
 use super::fact::WorkflowFact;
 use super::journal::{RunStatus, WorkflowJournal, decode_rows};
 use super::log::WorkflowLog;
-use super::lookup::load_asked_questions;
+use super::lookup::{load_asked_questions, load_judge_cost};
 use super::observer::WorkflowObserver;
 use super::prepare::PreparedWorkflow;
 use super::services::{RunServices, WorkflowBudget, WorkflowHost};
@@ -127,13 +127,14 @@ pub async fn resume_workflow_run(
     }
     let passes = store.passes_of_workflow_run(&row.id).await?;
     let spent = passes.iter().filter_map(|pass| pass.cost_micros).sum::<i64>();
+    let judged = load_judge_cost(&store, &row.id).await?;
     let settled = nodes.iter().filter(|node| node.ended_at.is_some()).count();
     let start = GraphStart {
         rows,
         fence,
         next_seq: row.event_count + 1,
         settled: i64::try_from(settled).unwrap_or(i64::MAX),
-        spent_before_micros: u64::try_from(spent).unwrap_or(0),
+        spent_before_micros: u64::try_from(spent).unwrap_or(0).saturating_add(judged),
         asked: load_asked_questions(&store, &row).await?.into_iter().map(|open| open.question).collect(),
     };
     let opened = OpenedRun {
@@ -242,6 +243,7 @@ impl OpenedRun {
             reason: end.reason,
             exit_code: end.exit_code,
             output: None,
+            proof: None,
             questions: Vec::new(),
         };
         let log = WorkflowLog::path_of(&self.project, &self.run);
@@ -308,7 +310,8 @@ impl OpenedRun {
         let end = WorkflowDriver::new(parts).run().await?;
         let worktree = worktree.map(|assigned| deliver(assigned, end.status == "completed"));
         let passes = store.passes_of_workflow_run(&run).await?;
-        let costs: Vec<i64> = passes.iter().filter_map(|pass| pass.cost_micros).collect();
+        let judged = i64::try_from(load_judge_cost(&store, &run).await?).ok().filter(|cost| *cost > 0);
+        let costs: Vec<i64> = passes.iter().filter_map(|pass| pass.cost_micros).chain(judged).collect();
         let cost_micros = (!costs.is_empty()).then(|| costs.iter().sum());
         Ok(FinishedWorkflow { run, end, worktree, log: log.path().to_path_buf(), cost_micros })
     }

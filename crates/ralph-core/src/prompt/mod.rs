@@ -52,6 +52,17 @@ impl PromptPlan {
         }
     }
 
+    /// Returns the plan with this feedback instead of any other.
+    #[must_use]
+    pub fn with_feedback(self, feedback: RejectionFeedback) -> Self {
+        let feedback = Some(feedback);
+        match self {
+            Self::Whole { .. } => Self::Whole { feedback },
+            Self::Continuation { .. } => Self::Continuation { feedback },
+            Self::Stuck { still, .. } => Self::Stuck { still, feedback },
+        }
+    }
+
     /// Returns the plan for a resumed session.
     #[must_use]
     pub fn into_continuation(self) -> Self {
@@ -86,6 +97,8 @@ pub enum FeedbackKind {
     NoClaim,
     /// The wait that the agent asked for is over.
     WaitOver,
+    /// A completion that the agent did not claim by a promise was rejected.
+    RejectedCompletion,
 }
 
 impl RejectionFeedback {
@@ -93,6 +106,12 @@ impl RejectionFeedback {
     #[must_use]
     pub fn rejected_claim(reason: String, tail: String) -> Self {
         Self { kind: FeedbackKind::RejectedClaim, reason, tail }
+    }
+
+    /// Returns the feedback for a completion that a command or a field said.
+    #[must_use]
+    pub fn rejected_completion(reason: String, tail: String) -> Self {
+        Self { kind: FeedbackKind::RejectedCompletion, reason, tail }
     }
 
     /// Returns the feedback for an agent that asked to wait.
@@ -323,6 +342,10 @@ fn render_rejection(feedback: &RejectionFeedback) -> String {
             "\n\n## Your last message was not a claim\n\nNo claim was read from the previous iteration: {reason}\nIf \
              the work is done, print the promise alone on the last line.\n"
         ),
+        FeedbackKind::RejectedCompletion => format!(
+            "\n\n## The work does not count as done\n\nAfter the previous iteration: {reason}\n{}",
+            quote_evidence(feedback)
+        ),
         FeedbackKind::WaitOver => {
             format!(
                 "\n\n## Your wait is over\n\nYou asked to wait: {reason}\nThat time has passed; continue the task.\n"
@@ -358,6 +381,7 @@ fn render_continuation(input: &PromptInput<'_>, feedback: Option<&RejectionFeedb
                      promise alone on the last line."
                 ),
                 FeedbackKind::WaitOver => format!("You asked to wait: {reason}. That time has passed."),
+                FeedbackKind::RejectedCompletion => format!("The work does not count as done: {reason}."),
             }
         }
     };

@@ -11,6 +11,7 @@ mod rate_limited;
 mod ready;
 mod recovery;
 mod retry_wait;
+mod stepped;
 mod stopping;
 mod transitions;
 mod verifying;
@@ -97,7 +98,10 @@ fn handle_lifecycle(context: LoopContext, phase: LoopPhase, event: LifecycleEven
             decided::on_decided(context, phase, verdict, decision)
         }
         (LifecycleEvent::Continued { continuation }, phase) => continued::on_continued(context, phase, continuation),
-        (LifecycleEvent::Closed { reason }, phase) => transitions::close_run(context, phase, reason),
+        (LifecycleEvent::Closed { reason }, phase) => stepped::on_closed(context, phase, reason),
+        (LifecycleEvent::CompletionVerified { completion }, phase) => {
+            stepped::on_completion_verified(context, phase, completion)
+        }
     }
 }
 
@@ -111,6 +115,7 @@ fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, ki
                 | LifecycleEvent::Decided { .. }
                 | LifecycleEvent::Continued { .. }
                 | LifecycleEvent::Closed { .. }
+                | LifecycleEvent::CompletionVerified { .. }
         )
     );
     if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {

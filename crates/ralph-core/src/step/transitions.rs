@@ -12,7 +12,7 @@ use crate::event::{LoopTimer, PlanAvailability, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
-use crate::policy::{ClaimVerification, ExhaustionPolicy, IterationStepping, NonceUse};
+use crate::policy::{ClaimVerification, IterationStepping, NonceUse};
 use crate::prompt::{PromptPlan, RejectionFeedback};
 use crate::receipt::Proof;
 use crate::stall::{self, StallDecision};
@@ -189,26 +189,6 @@ fn begin_or_await_iteration(context: LoopContext, number: u32, plan: PromptPlan)
     }
 }
 
-/// Ends a run that was interrupted before its next iteration, because its caller decided that its work is done.
-pub(super) fn close_run(context: LoopContext, phase: LoopPhase, reason: String) -> StepResult {
-    match phase {
-        LoopPhase::Interrupted { left, .. } => {
-            let ended = RunEnd::iterations_exhausted(reason, ExhaustionPolicy::Fine);
-            finish_run(context, left.iterations_begun(), ended)
-        }
-        phase @ (LoopPhase::Ready
-        | LoopPhase::Preparing { .. }
-        | LoopPhase::PreparingStopped { .. }
-        | LoopPhase::Working { .. }
-        | LoopPhase::Waiting { .. }
-        | LoopPhase::Limited { .. }
-        | LoopPhase::Verifying { .. }
-        | LoopPhase::Stopping { .. }
-        | LoopPhase::Paused { .. }
-        | LoopPhase::Finished { .. }) => context.stay_in(phase),
-    }
-}
-
 /// Ends the iteration and the run.
 pub(super) fn finish_with_iteration(
     context: LoopContext,
@@ -296,7 +276,7 @@ pub(super) fn finish_run(context: LoopContext, iterations: u32, ended: RunEnd) -
     (context.enter_phase(LoopPhase::Finished { iterations, ended }), effects)
 }
 
-fn run_finished_effects(context: &LoopContext, iterations: u32, ended: &RunEnd) -> [Effect; 2] {
+pub(super) fn run_finished_effects(context: &LoopContext, iterations: u32, ended: &RunEnd) -> [Effect; 2] {
     [run_finished(context, iterations, ended, None), Effect::Finish]
 }
 

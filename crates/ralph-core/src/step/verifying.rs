@@ -20,10 +20,10 @@ use crate::receipt::{Proof, ProofLevel, WorkTreeSnapshot};
 
 /// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
 /// budget.
-const MAX_BLIND_VERDICTS: u32 = 2;
+pub(super) const MAX_UNEVALUATED_VERDICTS: u32 = 2;
 
 /// How many claims may be rejected because of changed protected tests before the run ends: a person decides then.
-const MAX_PROTECTED_REJECTIONS: u32 = 2;
+pub(super) const MAX_PROTECTED_REJECTIONS: u32 = 2;
 
 pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
     if is_late_event(&event, iteration.attempt_key(attempt)) {
@@ -77,7 +77,7 @@ fn on_verified(
         Verdict::Accepted | Verdict::Rejected => 0,
     };
     // The judge was asked several times, and the agent cannot change its failure: another iteration would be wasted.
-    let is_too_often_blind = is_by_failed_judge || context.unevaluated_verdicts >= MAX_BLIND_VERDICTS;
+    let is_too_often_blind = is_by_failed_judge || context.unevaluated_verdicts >= MAX_UNEVALUATED_VERDICTS;
     let is_too_often_changed = is_by_protected_tests && context.protected_rejections >= MAX_PROTECTED_REJECTIONS;
     let ClaimedFiles { snapshot, tree_after_checks } = files;
     let claim =

@@ -128,7 +128,8 @@ pub(in crate::workflow_runs) fn prompt_text<'a>(
     }
 }
 
-fn with_output_instruction(prompt: String, ready: &ReadyActivity) -> String {
+/// Appends the description of the `output_format`, if the node has one.
+pub(super) fn with_output_instruction(prompt: String, ready: &ReadyActivity) -> String {
     match &ready.definition.output_format {
         None => prompt,
         Some(schema) => {

@@ -15,20 +15,22 @@ use ralph_core::policy::{
 use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::AgentOptions;
 use ralph_engine::run_driver::{
-    self, Clock, ControlEvent, ControlInput, EngineError, NODE_RUN_KIND, PromptSource, ResumedRun, RunContext,
-    RunLease, RunPlan, RunResources, RunSpec, StartMode, StoredAgent, WorkflowNode, attempt_log_name,
+    self, AgentChoice, Clock, ControlEvent, ControlInput, EngineError, JudgeChoice, NODE_RUN_KIND, PromptSource,
+    ResumedRun, RunContext, RunLease, RunPlan, RunResources, RunSpec, StartMode, StoredAgent, StoredJudge,
+    WorkflowNode, attempt_log_name,
 };
 use ralph_engine::verify::AcceptancePolicy;
 use ralph_store::{RunRow, StoredRun, TakeoverGuard};
 use ralph_util::{private_files, redact};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::agent_node::describe;
 use super::pass_observer::PassObserver;
 use super::{ActivityRunner, ReadyActivity, SessionChoice};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::plan::{PlanRequest, build_default_plan, preflight_resumed_run, preflight_run};
 use crate::run::{CompletionRecord, ResumeRequest, kill_leftover_processes};
-use crate::workflow_runs::agents::{has_agent_options, option_args};
+use crate::workflow_runs::agents::{cannot_fork_error, has_agent_options, option_args};
 
 /// The work for an agent.
 pub(super) struct PassRequest<'a> {
@@ -136,7 +138,7 @@ impl ActivityRunner {
         if let Some(prompt) = prompt {
             plan.spec.prompt = PromptSource::Complete(prompt);
         }
-        let spent_before = stored.state.spent;
+        let spent_before = host.budget.spent_before_process(&row.id, stored.state.spent);
         host.budget.limit_policy(&mut plan.spec.policy, spent_before);
         let settings = plan.spec.to_stored_json().map_err(|source| EngineError::RunSpec { source })?;
         let lease = RunLease::acquire_in_own_worktree(&plan.context, Clock::wall_now()).await?;
@@ -167,6 +169,8 @@ impl ActivityRunner {
         let StartedPass { plan, mode, lease, spent_before } = started;
         let host = &self.services.host;
         let run = plan.context.id.clone();
+        // A run that starts now has spent nothing before; a loop is driven again by this process.
+        let spent_before = host.budget.spent_before_process(&run, spent_before);
         let node = plan.spec.workflow_node.as_ref().map(|node| node.node.clone()).unwrap_or_default();
         let is_loop = plan.spec.claim_rules.plain == PlainLinePolicy::Accepted;
         let loop_limit = is_loop.then_some(plan.spec.policy.max_iterations);
@@ -236,12 +240,7 @@ impl ActivityRunner {
         let (services, host) = (&self.services, &self.services.host);
         let spec = &services.spec;
         let stored = request.ready.definition.id.as_str();
-        let stored = spec.agents.get(stored).unwrap_or(&spec.default_agent);
-        let variables = host.settings.agents.get(&stored.name).cloned().unwrap_or_default().env;
-        let variables = stored.env.iter().map(|name| (name.clone(), variables.get(name)));
-        let variables = variables.filter_map(|(name, value)| value.map(|value| (name, value.value.clone()))).collect();
-        let mut agent =
-            stored.to_choice(variables).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
+        let mut agent = self.restore_agent(spec.agents.get(stored).unwrap_or(&spec.default_agent))?;
         let options = option_args(agent.adapter, request.options)?;
         options.notes.iter().for_each(|note| services.warn(&format!("{}: {note}", request.ready.node)));
         agent.extra_args.extend(options.args);
@@ -273,8 +272,29 @@ impl ActivityRunner {
         plan.spec.policy.rate_limits.agents =
             std::iter::once(&agent).chain(&plan.context.fallback).map(|agent| agent.name.clone()).collect();
         plan.context.agent = agent;
+        if let (Some(planned), Some(judge)) = (&plan.context.judge, self.restore_judge().map_err(AppError::preflight)?)
+        {
+            let judge = JudgeChoice { base_commit: planned.base_commit.clone(), ..judge };
+            plan.spec.judge = Some(StoredJudge::from_choice(&judge));
+            plan.context.judge = Some(judge);
+        }
         preflight_run(&plan)?;
         Ok(plan)
+    }
+
+    /// Restores an agent as it was when the workflow run started.
+    fn restore_agent(&self, stored: &StoredAgent) -> AppResult<AgentChoice> {
+        let variables = self.services.host.settings.agents.get(&stored.name).cloned().unwrap_or_default().env;
+        let variables = stored.env.iter().map(|name| (name.clone(), variables.get(name)));
+        let variables = variables.filter_map(|(name, value)| value.map(|value| (name, value.value.clone()))).collect();
+        stored.to_choice(variables).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))
+    }
+
+    /// Returns the judge of the workflow run, if one of its checks needs one.
+    pub(super) fn restore_judge(&self) -> Result<Option<JudgeChoice>, String> {
+        let judge = self.services.spec.judge.as_ref();
+        let restored = judge.map(|judge| judge.to_choice(|agent| self.restore_agent(agent))).transpose();
+        restored.map_err(|error| describe(&error))
     }
 
     fn with_node_rules(&self, plan: RunPlan, request: &PassRequest<'_>, rules: Option<&LoopRules>) -> RunPlan {
@@ -336,11 +356,6 @@ fn node_policy(policy: Policy, options: &AgentOptions, rules: Option<&LoopRules>
             ..policy
         },
     }
-}
-
-fn cannot_fork_error(agent: &str) -> AppError {
-    AppError::preflight(format!("the agent {agent} cannot fork a session, but `context: resume` asks for it"))
-        .with_advice("use `context: shared` or `context: fresh`, or the agent claude")
 }
 
 /// Returns the node that a run is a pass of.

@@ -1,32 +1,38 @@
 //! Loop nodes: one run of ralph whose iterations are those of the loop. A loop that needs a decision after each iteration
 //! is stepped: `until_field`, `until_bash`, a gate, or the output of the iteration before in the next prompt.
 use ralph_core::claim::{ClaimFinder, ClaimRules, PlainLinePolicy, Promise, TranscriptEvent};
-use ralph_core::evidence::Verdict;
 use ralph_core::outcome::{Outcome, RunEnd};
 use ralph_core::policy::IterationStepping;
 use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{ActivityResult, IterationVerdict, LoopGate};
 use ralph_core::workflow::{LoopNode, TextReference, WorkflowForm, WorkflowVariable, find_references, messages};
-use ralph_engine::control::close_stepped_run;
+use ralph_engine::control::SteppedRun;
 use ralph_engine::run_driver::{Clock, ControlEvent};
 use ralph_store::{RunRow, StoredRun};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::agent_node::{describe, unsuccessful_result};
+use super::agent_node::{describe, unsuccessful_result, with_output_instruction};
 use super::agent_pass::{EndedPass, LoopRules, PassRequest};
 use super::control_relay::ControlRelay;
+use super::loop_completion::{CompletionClaim, CompletionVerdict};
 use super::{ActivityRunner, LoopPosition, ReadyActivity, failed};
 use crate::error::{AppError, AppResult};
 
-/// Consecutive iterations whose check could not be evaluated that end the loop.
-const MAX_UNEVALUATED: u32 = 2;
-
 /// The step after an iteration that did not complete the loop by its signal.
 enum IterationDecision {
-    Complete { reason: String, proof: ProofLevel },
+    Complete {
+        reason: String,
+        proof: ProofLevel,
+    },
+    /// The completion is accepted, and a person decides about it.
+    AskPerson {
+        proof: ProofLevel,
+    },
     Continue,
     Stopped,
-    Fail { reason: String },
+    Fail {
+        reason: String,
+    },
 }
 
 impl ActivityRunner {
@@ -37,7 +43,13 @@ impl ActivityRunner {
         position: &LoopPosition,
         control: UnboundedReceiver<ControlEvent>,
     ) -> ActivityResult {
-        let driven = LoopDriver { runner: self, ready, node, relay: ControlRelay::new(control), unevaluated: 0 };
+        let driven = LoopDriver {
+            runner: self,
+            ready,
+            node,
+            relay: ControlRelay::new(control),
+            has_user_input: !position.user_input.is_empty(),
+        };
         match driven.run(position).await {
             Ok(result) => result,
             Err(error) => failed(describe(&error)),
@@ -51,7 +63,8 @@ struct LoopDriver<'a> {
     ready: &'a ReadyActivity,
     node: &'a LoopNode,
     relay: ControlRelay,
-    unevaluated: u32,
+    /// Whether the person at the gate has said something for the iteration in progress.
+    has_user_input: bool,
 }
 
 impl LoopDriver<'_> {
@@ -80,7 +93,10 @@ impl LoopDriver<'_> {
                 }
                 IterationDecision::Stopped => return Ok(ActivityResult::Stopped),
                 IterationDecision::Continue if !is_between => return Ok(self.fail_at_limit()),
-                IterationDecision::Continue if self.node.control.interactive => return Ok(self.reach_gate(&pass)),
+                IterationDecision::AskPerson { proof } => return Ok(self.reach_gate(&pass, Some(proof))),
+                IterationDecision::Continue if self.node.control.interactive => {
+                    return Ok(self.reach_gate(&pass, None));
+                }
                 IterationDecision::Continue if self.relay.is_stopped() => return Ok(ActivityResult::Stopped),
                 IterationDecision::Continue => pass = self.next_iteration(&pass, "").await?,
             }
@@ -153,7 +169,7 @@ impl LoopDriver<'_> {
     fn is_stepped(&self) -> bool {
         let control = &self.node.control;
         let has_channel = control.until_bash.is_some() || self.node.until_field.is_some() || control.interactive;
-        has_channel || self.prompt_uses_loop_values()
+        has_channel || self.has_only_checks() || self.prompt_uses_loop_values()
     }
 
     fn prompt_uses_loop_values(&self) -> bool {
@@ -173,7 +189,7 @@ impl LoopDriver<'_> {
         values.set_variable(WorkflowVariable::LoopUserInput, user_input.to_owned());
         let template = self.runner.prompt_template(&self.node.prompt)?;
         let text = values.with_text_values(|values| ralph_core::workflow::substitute_prompt(template, values));
-        let text = text.map_err(|error| error.to_string())?.text;
+        let text = with_output_instruction(text.map_err(|error| error.to_string())?.text, self.ready);
         Ok(match &self.node.control.until {
             Some(until) if !text.to_lowercase().contains(&until.to_lowercase()) => format!(
                 "{}\n\nWhen the whole task is done, and only then, end your last message with this on a separate \
@@ -187,37 +203,67 @@ impl LoopDriver<'_> {
     async fn next_iteration(&mut self, pass: &EndedPass, user_input: &str) -> AppResult<EndedPass> {
         let previous = strip_promise_tags(&pass.output);
         let prompt = self.prompt(&previous, user_input).map_err(AppError::preflight)?;
-        let store = &self.runner.services.host.store;
-        let row = store.find_runs_by_id_part(&pass.run).await?.into_iter().find(|row| row.id == pass.run);
-        let row = row.ok_or_else(|| AppError::preflight("the run of the loop is no longer stored"))?;
-        let stored = store.load_run(&pass.run).await?;
+        let (row, stored) = self.runner.load_pass(&pass.run).await?;
         let control = self.relay.next_channel();
         self.runner.resume_pass(row, stored, Some(prompt), control).await
     }
 
     /// Asks the other ways to complete, the cheap ones first.
     async fn decide(&mut self, pass: &EndedPass) -> AppResult<IterationDecision> {
-        if let Some(field) = &self.node.until_field
-            && is_field_true(&pass.output, field)
-        {
-            return self.verify_completion(format!("`{field}` is true")).await;
+        if let Some(claim) = self.find_claim(pass) {
+            return self.verify(pass, claim).await;
         }
         let Some(script) = &self.node.control.until_bash else { return Ok(IterationDecision::Continue) };
         let mut ready = self.values_for_until(pass);
         ready.label = format!("{}~until-{}", self.ready.label, pass.iterations);
         let control = self.relay.next_channel();
-        match self.runner.judge_until_bash(&ready, script, control).await {
-            None => Ok(IterationDecision::Stopped),
-            Some(IterationVerdict::Accepted { .. }) => {
-                self.unevaluated = 0;
-                self.verify_completion("`until_bash` exited with 0".to_owned()).await
+        let unevaluated = match self.runner.judge_until_bash(&ready, script, control).await {
+            None => return Ok(IterationDecision::Stopped),
+            Some(IterationVerdict::Accepted { proof }) => {
+                let reason = "`until_bash` exited with 0".to_owned();
+                return self.verify(pass, CompletionClaim { reason, level: proof, is_by_command: true }).await;
             }
-            Some(IterationVerdict::Rejected) => {
-                self.unevaluated = 0;
-                Ok(IterationDecision::Continue)
-            }
-            Some(IterationVerdict::CouldNotEvaluate { reason }) => Ok(self.count_unevaluated(&reason)),
+            Some(IterationVerdict::Rejected) => None,
+            Some(IterationVerdict::CouldNotEvaluate { reason }) => Some(reason),
+        };
+        let ended = self.runner.record_until_bash(pass, script, unevaluated).await?;
+        Ok(ended.map_or(IterationDecision::Continue, |reason| IterationDecision::Fail { reason }))
+    }
+
+    /// Returns the completion that the output of an iteration claims, other than by a promise that its run watches.
+    fn find_claim(&self, pass: &EndedPass) -> Option<CompletionClaim> {
+        let claim = |reason: String| CompletionClaim { reason, level: ProofLevel::Unverified, is_by_command: false };
+        let control = &self.node.control;
+        if control.interactive && !control.signal_completes && self.has_signal(&pass.output) {
+            return Some(claim("the agent gave the completion signal".to_owned()));
         }
+        if let Some(field) = self.node.until_field.as_ref().filter(|field| is_field_true(&pass.output, field)) {
+            return Some(claim(format!("`{field}` is true")));
+        }
+        self.has_only_checks().then(|| claim("the iteration has ended".to_owned()))
+    }
+
+    /// Returns whether nothing but the checks completes the loop.
+    fn has_only_checks(&self) -> bool {
+        let control = &self.node.control;
+        let has_channel = control.until.is_some() || control.until_bash.is_some() || self.node.until_field.is_some();
+        !has_channel && !control.checks.is_empty()
+    }
+
+    async fn verify(&mut self, pass: &EndedPass, claim: CompletionClaim) -> AppResult<IterationDecision> {
+        let control = self.relay.next_channel();
+        let reason = claim.reason.clone();
+        Ok(match self.runner.verify_completion(pass, claim, control).await? {
+            CompletionVerdict::Accepted { proof }
+                if self.node.control.completes_without_person(self.has_user_input) =>
+            {
+                IterationDecision::Complete { reason, proof }
+            }
+            CompletionVerdict::Accepted { proof } => IterationDecision::AskPerson { proof },
+            CompletionVerdict::NotAccepted => IterationDecision::Continue,
+            CompletionVerdict::Ended { reason } => IterationDecision::Fail { reason },
+            CompletionVerdict::Stopped => IterationDecision::Stopped,
+        })
     }
 
     fn values_for_until(&self, pass: &EndedPass) -> ReadyActivity {
@@ -230,44 +276,19 @@ impl LoopDriver<'_> {
             values,
             action: super::ReadyAction::Unsupported { reason: String::new() },
             is_recovery: false,
+            report: String::new(),
             session: super::SessionChoice::Fresh,
         }
-    }
-
-    /// Runs the checks of the loop. They decide, whatever claims the completion.
-    async fn verify_completion(&mut self, reason: String) -> AppResult<IterationDecision> {
-        let checks = &self.node.control.checks;
-        if checks.is_empty() {
-            return Ok(IterationDecision::Complete { reason, proof: ProofLevel::Checked });
-        }
-        let control = self.relay.next_channel();
-        let verified = self.runner.verify_files(self.ready, checks, control).await.map_err(AppError::preflight)?;
-        let Some(evidence) = verified else { return Ok(IterationDecision::Stopped) };
-        Ok(match evidence.verdict() {
-            Verdict::Accepted => IterationDecision::Complete { reason, proof: ProofLevel::Checked },
-            Verdict::Rejected => IterationDecision::Continue,
-            Verdict::CouldNotEvaluate => self.count_unevaluated(&evidence.verdict_reason()),
-        })
-    }
-
-    fn count_unevaluated(&mut self, reason: &str) -> IterationDecision {
-        self.unevaluated += 1;
-        if self.unevaluated < MAX_UNEVALUATED {
-            return IterationDecision::Continue;
-        }
-        IterationDecision::Fail { reason: format!("the loop cannot be evaluated: {reason}") }
     }
 
     async fn close(&self, pass: &EndedPass, reason: String) -> AppResult<()> {
         if pass.end != RunEnd::awaiting_next_iteration() {
             return Ok(());
         }
+        let (row, _) = self.runner.load_pass(&pass.run).await?;
         let store = &self.runner.services.host.store;
-        let row = store.find_runs_by_id_part(&pass.run).await?.into_iter().find(|row| row.id == pass.run);
-        if let Some(row) = row {
-            close_stepped_run(store, &pass.run, &row.settings, reason, Clock::wall_now()).await?;
-        }
-        Ok(())
+        let run = SteppedRun { store, run: &pass.run, settings: &row.settings };
+        Ok(run.close(reason, Clock::wall_now()).await?)
     }
 
     fn complete(&self, pass: &EndedPass, proof: ProofLevel) -> ActivityResult {
@@ -277,12 +298,13 @@ impl LoopDriver<'_> {
         self.runner.finish_output(self.ready, output.trim().to_owned(), Some(proof))
     }
 
-    fn reach_gate(&self, pass: &EndedPass) -> ActivityResult {
+    /// `accepted` is the proof level of an accepted completion.
+    fn reach_gate(&self, pass: &EndedPass, accepted: Option<ProofLevel>) -> ActivityResult {
         ActivityResult::ReachedGate(LoopGate {
             iteration: pass.iterations,
             output: strip_promise_tags(&pass.output).trim().to_owned().into(),
-            is_claimed: self.has_signal(&pass.output),
-            proof: ProofLevel::Unverified,
+            is_claimed: accepted.is_some(),
+            proof: accepted.unwrap_or(ProofLevel::Unverified),
         })
     }
 

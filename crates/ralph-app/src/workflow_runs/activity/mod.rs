@@ -4,6 +4,7 @@ mod agent_node;
 mod agent_pass;
 mod checks_node;
 mod control_relay;
+mod loop_completion;
 mod loop_node;
 mod pass_observer;
 mod shell_node;
@@ -34,6 +35,8 @@ pub struct ReadyActivity {
     pub action: ReadyAction,
     /// Whether it was running when an earlier process ended.
     pub is_recovery: bool,
+    /// The last messages of the agents directly before it, for judges and plugins.
+    pub report: String,
     /// The node whose session it continues, if it continues one.
     pub session: SessionChoice,
 }

@@ -76,6 +76,7 @@ fn format_fact(fact: &WorkflowFact) -> Option<String> {
         | WorkflowFact::NodeStarted { .. }
         | WorkflowFact::QuestionAsked { .. }
         | WorkflowFact::QuestionAnswered { .. }
+        | WorkflowFact::Judged { .. }
         | WorkflowFact::Message { .. }
         | WorkflowFact::Waiting
         | WorkflowFact::Finished { .. } => None,

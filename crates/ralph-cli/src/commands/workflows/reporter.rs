@@ -66,7 +66,10 @@ impl WorkflowReporter {
             }
             WorkflowFact::Message { text } => self.print(text),
             // The result of the command shows them.
-            WorkflowFact::QuestionAsked { .. } | WorkflowFact::Waiting | WorkflowFact::Finished { .. } => {}
+            WorkflowFact::Judged { .. }
+            | WorkflowFact::QuestionAsked { .. }
+            | WorkflowFact::Waiting
+            | WorkflowFact::Finished { .. } => {}
         }
     }
 }

@@ -221,7 +221,7 @@ impl<'a> CommandDriver<'a> {
             let questions: Vec<_> = end.questions.iter().map(|question| &question.name).collect();
             out::print_line(
                 &json!({ "event": "workflow.result", "run": run, "status": end.status, "reason": end.reason,
-                    "exit_code": end.exit_code, "output": end.output, "questions": questions })
+                    "exit_code": end.exit_code, "output": end.output, "proof": end.proof, "questions": questions })
                 .to_string(),
             );
             return Ok(end.exit_code);

@@ -1,7 +1,8 @@
 //! What `show`, `logs`, `runs` and `status` print about workflow runs.
 use ralph_app::view::{format_minute, short_id};
 use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowLog, WorkflowRunView, find_workflow_run};
-use ralph_core::workflow::graph::{NodeRow, NodeState};
+use ralph_core::receipt::ProofLevel;
+use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState};
 use ralph_engine::project::Project;
 use ralph_store::{WorkflowNodeRow, WorkflowRunRow};
 use ralph_util::sanitize::sanitize_text;
@@ -111,6 +112,7 @@ fn view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("nodes".to_owned(), nodes.into());
         fields.insert("questions".to_owned(), questions.into());
+        fields.insert("proof".to_owned(), json!(view.proof));
         fields.insert("reruns".to_owned(), json!(reruns));
         fields.insert("message".to_owned(), json!(view.run.message));
         fields.insert("file_sha256".to_owned(), json!(view.spec.as_ref().map(|spec| &spec.file_sha256)));
@@ -127,6 +129,7 @@ fn node_json(view: &WorkflowRunView, node: &WorkflowNodeRow) -> Value {
         "iteration": node.generation,
         "status": node.status,
         "output": output_of(node),
+        "proof": proof_of(node),
         "runs": runs,
         "started_at": node.started_at,
         "ended_at": node.ended_at,
@@ -144,11 +147,23 @@ fn output_of(node: &WorkflowNodeRow) -> Option<String> {
     }
 }
 
+/// Returns how well the completion of a loop or of checks is proven.
+fn proof_of(node: &WorkflowNodeRow) -> Option<ProofLevel> {
+    let row: NodeRow = serde_json::from_str(&node.state).ok()?;
+    match row.state {
+        NodeState::Settled { outcome: NodeOutcome::Completed { proof, .. } } => proof,
+        _ => None,
+    }
+}
+
 fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     let run = &view.run;
     let mut text = format!("workflow {}  run {}\n", run.workflow, short_id(&run.id));
     let reason = run.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     text.push_str(&format!("status    {}{reason}\n", run.status));
+    if let Some(proof) = view.proof {
+        text.push_str(&format!("proof     {}\n", proof.as_str()));
+    }
     text.push_str(&format!("started   {}\n", format_minute(run.started_at)));
     if !run.message.is_empty() {
         text.push_str(&format!("message   {}\n", run.message));

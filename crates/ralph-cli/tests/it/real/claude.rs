@@ -7,7 +7,7 @@ use super::fixture::{AgentSet, AgentSpec, EditPermission, Fixture, SessionStorag
 use super::in_session::{GREET, Host, greeted, greeting, sessions, words};
 use super::{overnight, scenarios, tests};
 
-const CLAUDE: AgentSpec = AgentSpec {
+pub(super) const CLAUDE: AgentSpec = AgentSpec {
     name: "claude",
     set: AgentSet::Standard,
     program: "@anthropic-ai/claude-code-{platform}/claude",

@@ -13,6 +13,7 @@ mod claude;
 mod codex;
 mod more;
 mod opencode;
+mod workflows;
 
 /// Defines a test of each scenario for one agent.
 macro_rules! tests {

@@ -34,7 +34,6 @@ use crate::view::short_id;
 pub struct WorkflowProcess {
     pub settings: Settings,
     pub config: ConfigSource,
-    pub visibility: OutputVisibility,
     /// Starts agents and programs. It must be forked before this process has a second thread and before it takes a lock.
     pub keeper: Keeper,
     pub person: Box<dyn Interaction + Send>,
@@ -219,12 +218,13 @@ pub(super) fn interrupted_end(signal: StopSignal) -> WorkflowEnd {
 }
 
 fn host_of(process: WorkflowProcess, store: Arc<Store>, budget: WorkflowBudget, opened: &OpenedRun) -> WorkflowHost {
-    let WorkflowProcess { settings, config, visibility, keeper, person, observer: _, startup: _ } = process;
+    let WorkflowProcess { settings, config, keeper, person, observer: _, startup: _ } = process;
     let agent_slots = Arc::new(Semaphore::new(opened.spec.slots.max(1) as usize));
+    // The log has the tool calls of agents, whoever sees them now.
     WorkflowHost {
         settings,
         config,
-        visibility,
+        visibility: OutputVisibility::Shown,
         keeper,
         store,
         person,

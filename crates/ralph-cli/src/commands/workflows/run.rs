@@ -211,7 +211,6 @@ impl<'a> CommandDriver<'a> {
         WorkflowProcess {
             settings: self.settings.clone(),
             config: self.args.config.source(),
-            visibility: self.args.output.audience(),
             keeper: self.keeper.clone(),
             person: Box::new(TerminalInteraction),
             observer: Arc::new(WorkflowReporter::new(&self.args.output)),

@@ -165,3 +165,25 @@ fn gc_removes_ended_workflow_runs_with_their_children_and_keeps_those_that_wait(
     assert_eq!(kept, 1, "the work tree of the run that waits is kept, the one without work is removed");
     project.ralph(["workflow", "approve", runs[0]["id"].as_str().unwrap(), "--json"]).output().expect(0);
 }
+
+// spec: W7
+#[test]
+fn the_log_has_the_text_and_the_tool_calls_of_agents_the_steps_and_the_errors() {
+    let yaml = "name: w\ndescription: d\nnodes:\n  - id: think\n    prompt: work\n  - id: broken\n    \
+                depends_on: [think]\n    bash: echo no >&2; exit 7\n";
+    let project = project_with("w", yaml);
+    project.agents(&[("mine", "init\nsay I look first\ntool Bash ls -l\nresult all is there\n")], "");
+    project.trust();
+    let call = ["workflow", "run", "w", "--agent", "mine", "--json"];
+    let run = result_of(&project.ralph(call).output().expect(3))["run"].as_str().unwrap().to_owned();
+    let log = std::fs::read_to_string(project.root().join(format!(".ralph/logs/workflow-{run}.jsonl"))).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let find = |event: &str| {
+        let found = lines.iter().find(|line| line["event"] == event);
+        found.unwrap_or_else(|| panic!("no {event} in {log}"))
+    };
+    assert_eq!((&find("assistant")["node"], &find("assistant")["text"]), (&json!("think"), &json!("I look first")));
+    assert_eq!((&find("tool")["name"], &find("tool")["node"]), (&json!("Bash"), &json!("think")));
+    assert_eq!(find("node.failed")["reason"], "exit code 7: no");
+    assert_eq!(find("workflow.finished")["status"], "failed");
+}

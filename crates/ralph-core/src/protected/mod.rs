@@ -178,118 +178,32 @@ impl TestProtection {
 mod tests {
     use super::*;
 
+    const TESTS: &str = "tests/it.rs crates/a/tests/x/y.rs src/a.test.ts src/__tests__/a.js test/a.js test_a.py pkg/a_test.go \
+        src/test/java/A.java spec/a_spec.rb tests/ATest.php App.Tests/A.cs a_test.cc tests/test.bats \
+        lib/a_test.js lib/a-test.mjs lib/test-a.cjs test.js aSpec.ts a_spec.js src/a.e2e.ts \
+        src/main/TestOrders.java OrdersTestCase.java a_test.exs Tests/a.swift";
+    const DECIDING_FILES: &str = "Makefile GNUmakefile makefile sub/rules.mk justfile conftest.py tests/conftest.py pytest.ini tox.ini \
+        sitecustomize.py .cargo/config.toml .cargo/config .npmrc jest.config.js .mocharc.yml \
+        .config/nextest.toml go.work phpunit.xml Rakefile .rspec CTestTestfile.cmake a.runsettings \
+        Directory.Build.props .github/workflows/ci.yml .gitlab-ci.yml unittest.py wdio.conf.ts Gruntfile.js \
+        .yarn/releases/yarn.cjs manage.py build.xml buildSrc/a.gradle A.sln Makefile.inc \
+        .pre-commit-config.yaml eslint.config.mjs mypy.ini .golangci.yml clippy.toml";
+    const OTHER_FILES: &str = "src/main.rs README.md src/contest.py Cargo.lock package-lock.json testament.md src/latest.ts \
+        src/contest.js";
+    const MANIFESTS: &str = "Cargo.toml a/package.json pyproject.toml pom.xml App.csproj settings.gradle.kts gradle/tests.gradle \
+        cmake/tests.cmake go.mod build.sbt lib/BUILD.bazel common.targets tsconfig.build.json";
+
     // spec: V15
     // finding: N3
     #[test]
     fn each_ecosystem_has_its_tests_and_deciding_files() {
         use ProtectedKind::{Deciding, Test};
-        for (kind, paths) in [
-            (
-                Some(Test),
-                &[
-                    "tests/it.rs",
-                    "crates/a/tests/x/y.rs",
-                    "src/a.test.ts",
-                    "src/__tests__/a.js",
-                    "test/a.js",
-                    "test_a.py",
-                    "pkg/a_test.go",
-                    "src/test/java/A.java",
-                    "spec/a_spec.rb",
-                    "tests/ATest.php",
-                    "App.Tests/A.cs",
-                    "a_test.cc",
-                    "tests/test.bats",
-                    "lib/a_test.js",
-                    "lib/a-test.mjs",
-                    "lib/test-a.cjs",
-                    "test.js",
-                    "aSpec.ts",
-                    "a_spec.js",
-                    "src/a.e2e.ts",
-                    "src/main/TestOrders.java",
-                    "OrdersTestCase.java",
-                    "a_test.exs",
-                    "Tests/a.swift",
-                ][..],
-            ),
-            (
-                Some(Deciding),
-                &[
-                    "Makefile",
-                    "GNUmakefile",
-                    "makefile",
-                    "sub/rules.mk",
-                    "justfile",
-                    "conftest.py",
-                    "tests/conftest.py",
-                    "pytest.ini",
-                    "tox.ini",
-                    "sitecustomize.py",
-                    ".cargo/config.toml",
-                    ".cargo/config",
-                    ".npmrc",
-                    "jest.config.js",
-                    ".mocharc.yml",
-                    ".config/nextest.toml",
-                    "go.work",
-                    "phpunit.xml",
-                    "Rakefile",
-                    ".rspec",
-                    "CTestTestfile.cmake",
-                    "a.runsettings",
-                    "Directory.Build.props",
-                    ".github/workflows/ci.yml",
-                    ".gitlab-ci.yml",
-                    "unittest.py",
-                    "wdio.conf.ts",
-                    "Gruntfile.js",
-                    ".yarn/releases/yarn.cjs",
-                    "manage.py",
-                    "build.xml",
-                    "buildSrc/a.gradle",
-                    "A.sln",
-                    "Makefile.inc",
-                    ".pre-commit-config.yaml",
-                    "eslint.config.mjs",
-                    "mypy.ini",
-                    ".golangci.yml",
-                    "clippy.toml",
-                ],
-            ),
-            (
-                None,
-                &[
-                    "src/main.rs",
-                    "README.md",
-                    "src/contest.py",
-                    "Cargo.lock",
-                    "package-lock.json",
-                    "testament.md",
-                    "src/latest.ts",
-                    "src/contest.js",
-                ],
-            ),
-        ] {
-            for path in paths {
+        for (kind, paths) in [(Some(Test), TESTS), (Some(Deciding), DECIDING_FILES), (None, OTHER_FILES)] {
+            for path in paths.split(' ') {
                 assert_eq!(classify_path(path), kind, "{path}");
             }
         }
-        for path in [
-            "Cargo.toml",
-            "a/package.json",
-            "pyproject.toml",
-            "pom.xml",
-            "App.csproj",
-            "settings.gradle.kts",
-            "gradle/tests.gradle",
-            "cmake/tests.cmake",
-            "go.mod",
-            "build.sbt",
-            "lib/BUILD.bazel",
-            "common.targets",
-            "tsconfig.build.json",
-        ] {
+        for path in MANIFESTS.split(' ') {
             assert!(matches!(classify_path(path), Some(ProtectedKind::Manifest(_))), "{path}");
         }
     }

@@ -35,7 +35,7 @@ pub use claim_requirements::{
 pub use criteria::verify_next_criterion;
 pub use judges::agent_judge::AgentJudge;
 pub use judges::claim_judge::{ClaimJudge, JudgeConnection};
-pub use protected_tests::protected_files::read_protected_base;
+pub use protected_tests::protected_base::read_protected_base;
 pub use seals::file_sealer::{FileSealer, SealError};
 pub use seals::seal_monitor::SealMonitor;
 pub use seals::task_seal::{TaskSeal, TaskSealSource, TaskSealTerms};

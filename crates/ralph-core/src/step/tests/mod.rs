@@ -11,6 +11,7 @@ mod continuation;
 mod contradiction;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod decision;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod denied_actions;
 mod explained_walk;
 pub(crate) mod failures;
@@ -25,4 +26,5 @@ mod random_walk;
 mod rejection;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod session;
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod stepping;

@@ -1,4 +1,4 @@
-//! What helps if the program of an agent is on PATH but cannot be started. Starts nothing.
+//! Advice for the case that the program of an agent is on PATH but cannot be started. Starts nothing.
 use std::path::Path;
 
 use ralph_process::SpawnError;
@@ -7,7 +7,7 @@ use ralph_util::sanitize::sanitize_text;
 /// How a program can be repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramRepair {
-    /// What the file says about itself, if npm left it as a placeholder.
+    /// The message of the file, if npm left it as a placeholder.
     pub file_says: Option<String>,
     pub advice: String,
 }

@@ -138,7 +138,7 @@ pub struct RunOpening {
     /// The name of the preferred agent.
     pub agent: String,
     pub promise: String,
-    /// What the agent may do, if a process of ralph starts it.
+    /// A description of the agent's permission, if a process of ralph starts it.
     pub permissions: Option<String>,
     /// One line for each criterion.
     pub checks: Vec<String>,

@@ -26,7 +26,7 @@ pub enum Fact {
         promise: String,
         max_iterations: u32,
         checks: Vec<String>,
-        /// What the agent may do.
+        /// A description of the agent's permission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permissions: Option<String>,
     },

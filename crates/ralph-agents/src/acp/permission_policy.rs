@@ -13,7 +13,7 @@ const EDIT_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think", "edit", "mov
 /// The tool kinds that permission `work` allows to an agent that must not edit.
 const READ_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think"];
 
-/// What an agent asks to do.
+/// The action that an agent asks to perform.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestedAction<'a> {
     /// The kind of the tool.
@@ -24,7 +24,7 @@ pub(crate) struct RequestedAction<'a> {
     pub(crate) command: Option<&'a str>,
 }
 
-/// What the agent may do, and where.
+/// The actions that the agent may perform, and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PermissionRules<'a> {
     pub(crate) level: PermissionLevel,

@@ -80,7 +80,7 @@ pub struct LaunchRequest<'a> {
     pub new_session_id: Option<&'a str>,
     /// The requested permission level. `None` uses the preset.
     pub permission: Option<PermissionLevel>,
-    /// What permission `work` allows. `None` allows no command.
+    /// The scope of permission `work`. `None` allows no command.
     pub work_scope: Option<&'a WorkScope>,
     /// Replaces the preset's program.
     pub program_override: Option<&'a str>,

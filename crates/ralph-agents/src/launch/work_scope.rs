@@ -1,4 +1,4 @@
-//! What permission `work` allows in one run: which commands, and whether files may be edited. It prevents accidents; it is
+//! The scope of permission `work` in one run: which commands, and whether files may be edited. It prevents accidents; it is
 //! not a sandbox, because the commands of a project run code that the agent may have written.
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ const RULE_SEPARATORS: &[char] = &['(', ')', ',', '\n'];
 const SHELL_KEYWORDS: &[&str] =
     &["!", "{", "}", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in"];
 
-/// What permission `work` allows in one run.
+/// The scope of permission `work` in one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkScope {
     /// The commands that the agent may run, each also with more arguments.

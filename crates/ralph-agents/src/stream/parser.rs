@@ -54,7 +54,7 @@ pub struct ConversationRequest {
     pub session: Option<String>,
     pub model: Option<String>,
     pub permission: PermissionLevel,
-    /// What permission `work` allows.
+    /// The scope of permission `work`.
     pub work_scope: WorkScope,
 }
 

@@ -62,7 +62,7 @@ pub enum InboxKind {
     NotLanded,
 }
 
-/// What a person can do about an item. A screen says how.
+/// The action with which a person answers an item. A screen says how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboxAnswer {
     /// Approve the commands of the project.

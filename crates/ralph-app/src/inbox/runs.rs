@@ -78,7 +78,7 @@ pub(super) async fn unsuccessful_runs(store: &Store) -> AppResult<Vec<InboxItem>
     Ok(items)
 }
 
-/// What identifies the work of a run.
+/// The identity of the work of a run.
 struct LaterRun {
     kind: String,
     title: String,

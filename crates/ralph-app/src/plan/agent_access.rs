@@ -1,4 +1,4 @@
-//! What the agents of a run may do: the level that the user has set or the default of the run, and the commands that
+//! The permissions of the agents of a run: the level that the user has set or the default of the run, and the commands that
 //! permission `work` allows.
 use ralph_agents::{FileAccess, PermissionLevel, WorkScope};
 use ralph_core::criterion::{Criterion, external_checks};
@@ -13,7 +13,7 @@ use crate::error::{AppError, AppResult};
 const GIT_READ_COMMANDS: &[&str] = &["git diff", "git log", "git show", "git status"];
 const GIT_COMMIT_COMMANDS: &[&str] = &["git add", "git commit"];
 
-/// What the agents of a run may do if the user sets no permission.
+/// The permissions of the agents of a run if the user sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentAccess {
     /// The default of each agent.

@@ -40,7 +40,7 @@ pub struct PlanRequest<'a> {
     pub prompt: PromptSource,
     pub checks: Vec<Criterion>,
     pub max_iterations: u32,
-    /// What the agents may do if the user sets no permission.
+    /// The permissions of the agents if the user sets none.
     pub access: AgentAccess,
 }
 

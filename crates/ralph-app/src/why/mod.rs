@@ -15,7 +15,7 @@ use crate::workflow_runs::names_workflow_run;
 
 pub use run::run_headline;
 
-/// What is explained.
+/// The subject of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExplainedSubject {
     Run {

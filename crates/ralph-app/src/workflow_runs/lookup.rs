@@ -25,7 +25,7 @@ pub struct WorkflowRunView {
     pub open_questions: Vec<OpenQuestionView>,
     /// The runs that its nodes have started, oldest first.
     pub children: Vec<WorkflowRunRow>,
-    /// What agents have cost in the run and its children, in millionths of a dollar.
+    /// The cost of the agents in the run and its children, in millionths of a dollar.
     pub cost_micros: Option<i64>,
     /// How well the work is proven, if the run has completed.
     pub proof: Option<ProofLevel>,

@@ -60,7 +60,7 @@ pub(super) struct RunLocks {
     _checkout: Option<HeldLock>,
 }
 
-/// What a driven run is connected with.
+/// The connections of a driven run.
 pub(super) struct DriveLinks {
     pub control: ControlInput,
     pub observer: Arc<dyn WorkflowObserver>,

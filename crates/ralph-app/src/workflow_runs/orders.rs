@@ -49,7 +49,7 @@ pub enum WorkflowPause {
     Now,
 }
 
-/// What became of guidance for a workflow run.
+/// The result of guidance for a workflow run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkflowGuidance {
     /// The loops of these runs add it to their next prompt.

@@ -190,7 +190,7 @@ pub struct WorkflowBudget {
     /// The cost before this process drove the run.
     pub spent_before_micros: u64,
     ledger: CostLedger,
-    /// What each run of an agent had spent before this process drove it.
+    /// The amount that each run of an agent had spent before this process drove it.
     spent_before: Arc<Mutex<BTreeMap<String, ModelSpend>>>,
 }
 

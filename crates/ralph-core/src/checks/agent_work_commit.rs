@@ -1,4 +1,4 @@
-//! What ralph commits of the work that an agent left uncommitted, and what it leaves out.
+//! The commit of work that an agent left uncommitted: which files it contains, and which it leaves out.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

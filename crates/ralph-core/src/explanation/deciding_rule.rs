@@ -84,7 +84,7 @@ deciding_rules! {
     SilenceTimeout, "silence_timeout", "An agent that prints nothing for too long is stopped.";
     Interrupted, "interrupted", "The iteration was stopped before it ended.";
 
-    /// What a run does that has not ended.
+    /// The activity of a run that has not ended.
     NotStarted, "not_started", "The run has not started.";
     Preparing, "preparing", "Files are being sealed, and the checks run once before the work.";
     AgentWorks, "agent_works", "The agent works. The attempt ends when its process ends.";

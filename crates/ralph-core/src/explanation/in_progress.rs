@@ -1,4 +1,4 @@
-//! What a run does that has not ended, and what would end it.
+//! Explains a run that has not ended: its activity, and what would end it.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -40,7 +40,7 @@ pub fn explain_open_run(record: &RunRecord<'_>) -> DecisionExplanation {
     }
 }
 
-/// What a run does now.
+/// The present activity of a run.
 struct OpenActivity {
     rule: DecidingRule,
     /// The status word of `status`.

@@ -24,7 +24,7 @@ pub(super) struct RecordedVerdict<'a> {
     pub(super) checks: &'a [CheckEvidence],
 }
 
-/// What the journal says about one iteration. If parts of it were repeated, the last ones count.
+/// The facts of one iteration. If parts of it were repeated, the last ones count.
 #[derive(Debug, Default)]
 pub(super) struct IterationFacts<'a> {
     pub(super) number: u32,

@@ -10,7 +10,7 @@ use crate::outcome::{Outcome, RunEnd};
 use crate::pipeline::{StageOutcome, TaskProgress};
 use crate::task::{Approval, TaskStatus};
 
-/// What is stored about a task.
+/// The stored facts of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskFacts<'a> {
     pub status: TaskStatus,

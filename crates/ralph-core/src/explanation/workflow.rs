@@ -8,7 +8,7 @@ use super::rule_numbers::UnappliedRule;
 use super::run_end::rule_of_budget;
 use super::{DecidingRule, DecisionExplanation, EvidenceLine, RuleNumber, headline};
 
-/// What is stored about a workflow run.
+/// The stored facts of a workflow run.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkflowEndFacts<'a> {
     /// `running`, `waiting`, or how it ended.

@@ -11,13 +11,13 @@ pub struct XmlMarks {
     pub whole_element: &'static str,
 }
 
-/// What lets an XML file say something that its text does not show.
+/// Constructs that let an XML file say something that its text does not show.
 const XML_ESCAPES: &[&str] = &["&#", "<!ENTITY", "<![CDATA["];
 
 /// Blocks of a Gradle script that do not decide what runs, as long as they only declare.
 const GRADLE_FREE_BLOCKS: &[&str] = &["dependencies", "repositories"];
 
-/// What a line of a free block must not contain outside of strings, because it would do more than declare.
+/// Text that a line of a free block must not contain outside of strings, because it would do more than declare.
 const GRADLE_ACTIONS: &[&str] = &[
     ";",
     "->",

@@ -37,7 +37,7 @@ const VARIABLE_COMMANDS: &[&str] =
 
 const TEST_WORDS: &[&str] = &["TEST", "EMULATOR", "LAUNCHER", "POST_BUILD", "PRE_LINK"];
 
-/// What begins and ends a block.
+/// The commands that begin and end a block.
 const BLOCKS: &[CMakeBlock] = &[
     CMakeBlock { begin: "if", end: "endif" },
     CMakeBlock { begin: "foreach", end: "endforeach" },

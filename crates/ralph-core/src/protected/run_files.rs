@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use serde_json::Value;
 
+use super::classify_path;
 use super::path_pattern::matches_pattern;
 use super::recipes::{MakeFile, select_scripts};
 use crate::criterion::{CheckCommand, ExecutedFiles, ExternalCheck, TaskCall};
@@ -23,7 +24,7 @@ const SHELL_ENDINGS: &[&str] = &[".sh", ".bash", ".zsh", ".ksh"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFile {
     pub path: String,
-    /// What runs it: a file, or the command of a check.
+    /// The caller: a file, or the command of a check.
     pub by: String,
 }
 
@@ -52,7 +53,7 @@ pub fn find_run_files(
     collector.found
 }
 
-/// What runs a command: a check, or a file that it runs.
+/// The caller of a command: a check, or a file that it runs.
 struct Caller {
     /// The folder in which the command runs, relative to the root.
     folder: String,
@@ -95,8 +96,12 @@ impl RunFileCollector<'_> {
         }
     }
 
+    /// Follows a shell script. A protected test is not followed: the scripts that it runs are the work that it tests.
     fn read_script(&mut self, path: &str, caller: &Caller) {
         self.record(path, caller.file.as_deref());
+        if classify_path(path).is_some() {
+            return;
+        }
         let Some(text) = self.read_once(path) else { return };
         let is_shell = SHELL_ENDINGS.iter().any(|ending| path.ends_with(ending))
             || text.lines().next().is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
@@ -222,6 +227,7 @@ mod tests {
         ),
         ("justfile", "test: build\n    @sh ci/t.sh\nbuild:\n    sh ci/build.sh\nother:\n    sh ci/x.sh\n"),
         ("check.sh", "#!/bin/sh\nsh ci/more.sh\n"),
+        ("tests/all.sh", "sh greet.sh | grep -q hello\n"),
     ];
 
     fn run_by(command: &str, changed: &[&str]) -> Vec<String> {
@@ -267,6 +273,7 @@ mod tests {
             ("npm test", "ci/x.sh"),
             ("just test", "ci/x.sh"),
             ("sh check.sh", "check.sh"),
+            ("sh tests/all.sh", "greet.sh"),
             ("cargo test", "src/lib.rs"),
             ("find src -name '*.py' -exec python3 -m py_compile {} +", "src/a.py"),
         ] {

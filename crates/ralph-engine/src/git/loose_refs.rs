@@ -25,7 +25,7 @@ pub fn create_refs(root: &Path, refs: &[(String, String)], reason: &str) -> Resu
     update_refs(root, &refs.iter().map(set).collect::<Vec<_>>(), reason)
 }
 
-/// Returns the object of a reference that is stored in a file of its own. `None`: only git knows it.
+/// Returns the object of a reference that is stored in a separate file. `None`: only git knows it.
 #[must_use]
 pub fn read_loose_ref(root: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(find_ref_folder(root)?.join(name)).ok()?;

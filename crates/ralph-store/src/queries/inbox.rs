@@ -1,4 +1,4 @@
-//! What may wait for a person: tasks, their dependants, and runs that ended without success. Reads no journal.
+//! Rows that may wait for a person: tasks, their dependants, and runs that ended without success. Reads no journal.
 use crate::control_commands::read_loop_row;
 use crate::driver::DatabaseRow;
 use crate::driver::statement::{SqlStatement, SqlValue, sql};

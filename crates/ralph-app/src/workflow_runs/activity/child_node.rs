@@ -1,4 +1,4 @@
-//! `workflow:` nodes and the items of a `fan_out`: another workflow as a run of its own, in this process. Its output is the
+//! `workflow:` nodes and the items of a `fan_out`: another workflow as a separate run, in this process. Its output is the
 //! output of the node.
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ use crate::workflow_runs::services::ChildEvent;
 use crate::workflow_runs::start::{FirstStep, insert_run, interrupted_end, started_fact};
 use crate::workflow_runs::worktree::{set_up, worktree_name};
 
-/// What a child run is started with.
+/// The inputs of a child run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildCall {
     /// The activity of the parent.
@@ -41,7 +41,7 @@ pub struct ChildCall {
     pub parent_node: String,
 }
 
-/// What is done with the run that the same node has started before.
+/// The treatment of the run that the same node has started before.
 enum EarlierChild {
     /// There is none that counts.
     Absent,

@@ -49,7 +49,7 @@ fn print_items(items: &[InboxItem]) {
     if let Some(heading) = lines.next() {
         text.push_str(&format!("{heading}\n"));
     }
-    // The command is on a line of its own, which is never cut: people copy it.
+    // The command is on a separate line, which is never cut: people copy it.
     for (line, item) in lines.zip(items) {
         text.push_str(&format!("{line}\n"));
         for command in hints::for_inbox_answer(&item.answer) {

@@ -101,8 +101,8 @@ fn takes_several(arg: &Arg) -> bool {
         || matches!(arg.get_action(), clap::ArgAction::Append)
 }
 
-/// Returns what a value of an argument names. The help shows the same name: `[RUN|TASK]`, `<TASK>`. Each value may have a
-/// name of its own: `[TASK|RUN] <TEXT>`.
+/// Returns what a value of an argument names. The help shows the same name: `[RUN|TASK]`, `<TASK>`. Each value may have its
+/// own name: `[TASK|RUN] <TEXT>`.
 fn kind_of_value(arg: &Arg, index: usize, path: &[&str]) -> Option<IdKind> {
     let names = arg.get_value_names().unwrap_or_default();
     let name = names.get(index).or(names.last()).map_or("", |name| name.as_str());

@@ -58,7 +58,7 @@ refused! {
         Cheat::new(passes_by!("package.json"), r#"echo '{"jest":{"testMatch":["CHEAT"]}}' > package.json"#)
             .files(&[("package.json", "{}")]) => "package.json was changed in parts";
     a_manifest_that_only_the_tool_can_parse:
-        Cheat::new(passes_by!("package.json"), r#"echo '{"scripts":{"test":"CHEAT"},}' > package.json"#)
+        Cheat::new(passes_by!("package.json"), r#"echo '{scripts:{test:"CHEAT"}}' > package.json"#)
             .files(&[("package.json", "{}")]) => "counts as a whole because it cannot be parsed";
     the_shell_of_npm_scripts_is_replaced:
         Cheat::new(passes_by!(".npmrc"), "echo script-shell=CHEAT > .npmrc") => ".npmrc was added";

@@ -1,4 +1,4 @@
-//! Files that options and variables name, and calls of programs that run commands from a file of their own.
+//! Files that options and variables name, and calls of programs that run commands from a separate file.
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use super::shell_words::{ShellWord, WordPiece};
 use super::{ShellAnalyzer, tokenize_shell};
 use crate::criterion::executed_files::shell_words::ShellToken;
 
-/// Programs that run commands from a file of their own.
+/// Programs that run commands from a separate file.
 const TASK_RUNNERS: &[&str] = &["make", "gmake", "bmake", "npm", "pnpm", "yarn", "bun", "just"];
 
 /// Options of make, awk and sed whose value is a file with rules or a program.
 const FILE_OPTIONS: &[&str] = &["-f", "--file", "--makefile", "--exec"];
 
-/// A call of a program that runs commands from a file of its own.
+/// A call of a program that runs commands from a separate file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskCall {
     pub program: String,

@@ -10,7 +10,7 @@ use super::frames::{ArithmeticCloser, Frame, NumberContext, ParameterOperator};
 use super::scanner::Scanner;
 use crate::workflow::references::identifier_len;
 
-/// What no number contains. A locale can add letters to a range of digits.
+/// Characters that no number contains. A locale can add letters to a range of digits.
 const NOT_A_NUMBER: &str = "*[!-+0123456789 ]*";
 /// Replaces a text that is not a number: the shell reports two numbers in a row as a syntax error.
 const SYNTAX_ERROR: &str = " 1 1 ";

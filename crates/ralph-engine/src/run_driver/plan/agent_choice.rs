@@ -16,7 +16,7 @@ pub struct AgentChoice {
     pub model: Option<String>,
     /// The permission level, if the user has set one or the run has a default of its own.
     pub permission: Option<PermissionLevel>,
-    /// What permission `work` allows in the run.
+    /// The scope of permission `work` in the run.
     pub work_scope: Option<WorkScope>,
     pub extra_args: Vec<String>,
     /// Environment variables, which override those of the adapter.

@@ -23,7 +23,7 @@ pub struct StoredAgent {
     pub model: Option<String>,
     #[serde(default)]
     pub permission: Option<PermissionLevel>,
-    /// What permission `work` allows. Runs of older versions have none.
+    /// The scope of permission `work`. Runs of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_scope: Option<WorkScope>,
     pub extra_args: Vec<String>,

@@ -329,7 +329,7 @@ pub(in crate::verify) fn second_run_context(context: &CheckContext) -> CheckCont
     }
 }
 
-/// What is found after the checks.
+/// The findings after the checks.
 struct AfterChecks {
     found: Result<FoundChanges, String>,
     /// Whether git has the folders of the base as they were recorded.

@@ -336,7 +336,7 @@ fn an_agent_cannot_hide_its_work_from_the_judge() {
         );
         let call = project.run_shell(&agent).args(["--config", &config, "--max-iterations", "1"]);
         // The seal would detect some of it before a judge is asked.
-        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "[core.*, filter.*, info/*]").output().expect(3);
+        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "[core.*, diff.*, filter.*, info/*]").output().expect(3);
         let question = fs::read_to_string(project.outside("question")).unwrap();
         let (_, diff) = question.split_once("-----BEGIN DIFF ").unwrap();
         assert!(diff.contains("\n+evil\n") && diff.contains("\n+more evil\n"), "{trick}: {question}");

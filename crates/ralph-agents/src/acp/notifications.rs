@@ -131,7 +131,7 @@ impl AcpConversation {
     }
 }
 
-/// Returns the command line that a tool is about to run. A title is made for people, and is no evidence.
+/// Returns the command line that a tool is about to run. A title is written for people, so it proves nothing.
 fn requested_command(tool: &AcpSessionUpdate<'_>) -> Option<String> {
     let [command] = json::pick_members_or_none(tool.input, ["command"]);
     json::decode_string(command)

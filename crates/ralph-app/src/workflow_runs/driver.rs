@@ -178,7 +178,7 @@ impl WorkflowDriver {
                 let exhausted = self.services.host.budget.is_exhausted().then(|| GraphEvent::BudgetExhausted {
                     reason: "the cost limit of the workflow run is reached".to_owned(),
                 });
-                // A node that has completed may be the last one. What stopped at the limit is no failure of the node.
+                // A node that has completed may be the last one. A node that stopped at the limit has not failed.
                 match is_completed {
                     true => self.events.extend(std::iter::once(ended).chain(exhausted)),
                     false => self.events.extend(exhausted.into_iter().chain([ended])),

@@ -220,7 +220,7 @@ pub(super) fn interrupted_end(signal: StopSignal) -> WorkflowEnd {
 fn host_of(process: WorkflowProcess, store: Arc<Store>, budget: WorkflowBudget, opened: &OpenedRun) -> WorkflowHost {
     let WorkflowProcess { settings, config, keeper, person, observer: _, startup: _ } = process;
     let agent_slots = Arc::new(Semaphore::new(opened.spec.slots.max(1) as usize));
-    // The log has the tool calls of agents, whoever sees them now.
+    // The log contains the tool calls of agents even if the terminal does not show them.
     WorkflowHost {
         settings,
         config,

@@ -113,7 +113,7 @@ pub(in crate::config) const LOOSENING_VALUES: &[(&str, LooseningValues)] = &[
     ("pipeline.max_rounds", Larger),
     ("pipeline.max_attempts", Larger),
     ("pipeline.lease", Never),
-    ("pipeline.land", IfSetByUser(&LaterChoice(&["manual", "auto"]))),
+    ("pipeline.land", LaterChoice(&["manual", "auto"])),
     ("pipeline.commit", Never),
     ("pipeline.setup", Never),
     ("limits.max_cost_usd", Larger),

@@ -83,6 +83,7 @@ fn a_project_must_not_replace_a_stricter_value_of_the_user() {
             "signals.contradictions: true instead of [\"almost\"]",
         ),
         ("pipeline: {land: manual}", "pipeline: {land: auto}", "pipeline.land: auto instead of manual"),
+        ("", "pipeline: {land: auto}", "pipeline.land: auto instead of manual"),
         (
             "pipeline: {stages: [coder, reviewer]}",
             "pipeline: {stages: [coder]}",
@@ -126,7 +127,7 @@ fn a_project_may_tighten_and_may_choose_where_the_user_has_no_rule() {
             "signals: {match: exact, nonce: true, contradictions: [almost]}\npipeline: {stages: [coder, reviewer, tester, qa, audit]}",
         ),
         ("", "limits: {max_cost_usd: 50, max_duration: 100h}\nralph: {default_max_iterations: 500}"),
-        ("", "pipeline: {stages: [coder], land: auto}"),
+        ("", "pipeline: {stages: [coder], land: manual}"),
         ("limits: {max_cost_usd: 5}", "limits: {max_cost_usd: 4}"),
         ("stall: {iterations: 3}", "stall: {iterations: 2}"),
         ("verification: {tests: off}", "verification: {tests: report}"),

@@ -242,6 +242,7 @@ fn landing_by_itself(check: &str) -> Project {
     let project = crate::work::pipeline::project(&[("T-1", "")]);
     fs::create_dir_all(project.root().join(".ralph")).unwrap();
     project.write(".ralph/config.yaml", "pipeline: {stages: [coder], land: auto}\n");
+    project.ralph(["trust", "--yes"]).output().expect(0);
     project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", check]).output().expect(0);
     project
 }

@@ -261,6 +261,7 @@ fn work(project: &Project) -> Call<'_> {
     let agent = project.shell(WORKER);
     fs::create_dir_all(project.root().join(".ralph")).unwrap();
     project.write(".ralph/config.yaml", "pipeline: { stages: [coder], land: auto, slots: 2 }\n");
+    project.ralph(["trust", "--yes"]).output().expect(0);
     project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json", "--until-idle"])
 }
 

@@ -180,6 +180,7 @@ impl Agent for ClaudeAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::work_scope::work_invocation;
 
     #[test] // spec: A1, A6
     fn by_default_claude_streams_json_and_may_edit() {
@@ -209,15 +210,7 @@ mod tests {
     // spec: A11
     #[test]
     fn work_allows_commands_and_takes_the_edit_tools_from_a_judge() {
-        let args = |files: FileAccess| {
-            let scope = WorkScope::new(["make test", "git commit"], files);
-            let request = LaunchRequest {
-                permission: Some(PermissionLevel::Work),
-                work_scope: Some(&scope),
-                ..LaunchRequest::default()
-            };
-            ClaudeAgent.build_invocation(&request)
-        };
+        let args = |files| work_invocation(&ClaudeAgent, files);
         let coder = args(FileAccess::Edit).args.join(" ");
         assert!(
             coder.ends_with("--allowedTools Bash(make test:*) Bash(git commit:*) --permission-mode acceptEdits"),

@@ -138,20 +138,13 @@ impl Agent for GeminiAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::work_scope::work_invocation;
 
     // finding: N54
     // spec: A11
     #[test]
     fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
-        let args = |files: FileAccess| {
-            let scope = WorkScope::new(["make test", "git commit"], files);
-            let request = LaunchRequest {
-                permission: Some(PermissionLevel::Work),
-                work_scope: Some(&scope),
-                ..LaunchRequest::default()
-            };
-            GeminiAgent.build_invocation(&request)
-        };
+        let args = |files| work_invocation(&GeminiAgent, files);
         let coder = args(FileAccess::Edit).args.join(" ");
         let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
         assert!(coder.ends_with(&format!("--skip-trust --approval-mode auto_edit {rules}")), "{coder}");

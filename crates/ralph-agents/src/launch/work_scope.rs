@@ -2,6 +2,13 @@
 //! not a sandbox, because the commands of a project run code that the agent may have written.
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use crate::launch::invocation::{AgentInvocation, LaunchRequest};
+#[cfg(test)]
+use crate::launch::permission::PermissionLevel;
+#[cfg(test)]
+use crate::registry::Agent;
+
 /// Programs that run anything: alone, without arguments, they are never allowed.
 const OPEN_ENDED_PROGRAMS: &[&str] = &[
     "bash", "bun", "dash", "deno", "env", "eval", "exec", "node", "nohup", "perl", "python", "python3", "ruby", "sh",
@@ -181,6 +188,14 @@ impl CommandSplitter {
             self.commands.push(simple.to_owned());
         }
     }
+}
+
+/// Builds the start of an agent with permission `work` for `make test` and `git commit`.
+#[cfg(test)]
+pub(crate) fn work_invocation(agent: &dyn Agent, files: FileAccess) -> AgentInvocation {
+    let scope = WorkScope::new(["make test", "git commit"], files);
+    let permission = Some(PermissionLevel::Work);
+    agent.build_invocation(&LaunchRequest { permission, work_scope: Some(&scope), ..LaunchRequest::default() })
 }
 
 #[cfg(test)]

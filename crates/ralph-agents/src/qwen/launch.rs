@@ -109,6 +109,7 @@ impl Agent for QwenAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::work_scope::work_invocation;
     use crate::tests::{final_text, parse_events};
     use crate::{AgentEvent, PriorUsage};
 
@@ -147,15 +148,7 @@ mod tests {
     // spec: A11
     #[test]
     fn work_allows_commands_and_offers_no_edit_tools_to_a_judge() {
-        let args = |files: FileAccess| {
-            let scope = WorkScope::new(["make test", "git commit"], files);
-            let request = LaunchRequest {
-                permission: Some(PermissionLevel::Work),
-                work_scope: Some(&scope),
-                ..LaunchRequest::default()
-            };
-            QwenAgent.build_invocation(&request)
-        };
+        let args = |files| work_invocation(&QwenAgent, files);
         let coder = args(FileAccess::Edit).args.join(" ");
         let rules = "--allowed-tools run_shell_command(make test) --allowed-tools run_shell_command(git commit)";
         assert!(coder.ends_with(&format!("--approval-mode auto-edit {rules}")), "{coder}");

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use crate::browser::{self, CHROMIUM_VARIABLE};
 use crate::command_line::{CommandLine, repository_root};
 use crate::error::{Result, XtaskError};
 use crate::out;
@@ -31,6 +32,21 @@ pub(crate) const EXTRA_AGENTS: AgentPackage = AgentPackage {
 pub(crate) const SCRIPT_RUNTIMES: AgentPackage =
     AgentPackage { folder: "runtimes", variable: "RALPH_TEST_RUNTIMES", agents: "bun and uv" };
 
+/// The driver of the browser in the tests of the dashboard.
+pub(crate) const BROWSER_DRIVER: AgentPackage =
+    AgentPackage { folder: "browser", variable: "RALPH_TEST_BROWSER", agents: "the driver of the browser" };
+
+/// Sends generated requests to the API of the server; from PyPI alone.
+pub(crate) const API_TESTER: AgentPackage =
+    AgentPackage { folder: "api_tester", variable: "RALPH_TEST_API_TESTER", agents: "schemathesis" };
+
+/// The packages that the tests need.
+pub(crate) const STANDARD_PACKAGES: &[AgentPackage] = &[STANDARD_AGENTS, SCRIPT_RUNTIMES, BROWSER_DRIVER, API_TESTER];
+
+/// The same with the agents that only `--all-agents` tests.
+pub(crate) const ALL_PACKAGES: &[AgentPackage] =
+    &[STANDARD_AGENTS, SCRIPT_RUNTIMES, BROWSER_DRIVER, API_TESTER, EXTRA_AGENTS];
+
 /// The packages of PyPI, if a project has some. They are installed into the folder `python`.
 const PYTHON_FILE: &str = "requirements.txt";
 
@@ -45,13 +61,14 @@ const NPM_HINT: &str = "install Node.js 20 or newer with npm: `apt-get install n
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let packages: &[AgentPackage] = match args {
-        [] => &[STANDARD_AGENTS, SCRIPT_RUNTIMES],
-        [all] if all == "--all" => &[STANDARD_AGENTS, SCRIPT_RUNTIMES, EXTRA_AGENTS],
+        [] => STANDARD_PACKAGES,
+        [all] if all == "--all" => ALL_PACKAGES,
         _ => return Err(XtaskError::new("agents accepts no argument except --all")),
     };
     for package in packages {
         out::print_line(&format!("export {}={}", package.variable, install_package(package)?.display()));
     }
+    out::print_line(&format!("export {CHROMIUM_VARIABLE}={}", browser::require_chromium()?.display()));
     Ok(())
 }
 
@@ -68,6 +85,9 @@ pub(crate) fn install_package(package: &AgentPackage) -> Result<PathBuf> {
         return Ok(wanted);
     }
     let unfinished = cache.join("unfinished");
+    // An interrupted install may have left files.
+    drop(fs::remove_dir_all(&unfinished));
+    fs::create_dir_all(&unfinished).map_err(|error| XtaskError::with_cause(unfinished.display(), error))?;
     npm_install(&source, &unfinished)?;
     pip_install(&source, &unfinished)?;
     fs::rename(&unfinished, &wanted).map_err(|error| XtaskError::with_cause(wanted.display(), error))?;
@@ -93,14 +113,14 @@ fn lock_hash(source: &Path) -> Result<String> {
     Ok(hashes.lines().flat_map(|hash| hash.trim().chars().take(digits)).collect())
 }
 
-/// Runs `npm install`, not `npm ci`, which requires packages of every platform that not every registry has.
+/// Installs the packages of npm, if the project has some. Runs `npm install`, not `npm ci`, which requires packages of every platform that not every registry has.
 fn npm_install(source: &Path, folder: &Path) -> Result<()> {
+    if !source.join("package.json").exists() {
+        return Ok(());
+    }
     if !CommandLine::parse("npm --version").can_run() {
         return Err(XtaskError::new("the tests with real agents need npm, but it is not on PATH").with_hint(NPM_HINT));
     }
-    // An interrupted install may have left files.
-    drop(fs::remove_dir_all(folder));
-    fs::create_dir_all(folder).map_err(|error| XtaskError::with_cause(folder.display(), error))?;
     for file in NPM_FILES {
         let copied = fs::copy(source.join(file), folder.join(file));
         copied.map_err(|error| XtaskError::with_cause(source.join(file).display(), error))?;
@@ -121,7 +141,7 @@ fn pip_install(source: &Path, folder: &Path) -> Result<()> {
     }
     let pip = "python3 -m pip";
     if !CommandLine::parse(&format!("{pip} --version")).can_run() {
-        return Err(XtaskError::new("the tests of script nodes need pip, but Python has none").with_hint(PYTHON_HINT));
+        return Err(XtaskError::new("these tests need pip, but Python has none").with_hint(PYTHON_HINT));
     }
     let target = folder.join("python").display().to_string();
     let install = CommandLine::parse(&format!("{pip} install --quiet --disable-pip-version-check --no-deps --target"));
@@ -136,7 +156,7 @@ mod tests {
 
     #[test]
     fn lock_files_name_no_registry_and_pin_every_direct_dependency() {
-        for set in [STANDARD_AGENTS, SCRIPT_RUNTIMES, EXTRA_AGENTS] {
+        for set in [STANDARD_AGENTS, SCRIPT_RUNTIMES, BROWSER_DRIVER, EXTRA_AGENTS] {
             let folder = repository_root().join("crates/ralph-cli/testing").join(set.folder);
             let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap();
             assert!(!lock.contains("\"resolved\""), "{}", set.folder);

@@ -1,6 +1,7 @@
 //! Development commands: `cargo xtask COMMAND`. One file per command; not shipped to users.
 mod agents;
 mod bench;
+mod browser;
 mod ci;
 mod command_line;
 mod deny;
@@ -9,6 +10,7 @@ mod mutants;
 mod out;
 mod repository;
 mod rust_lexer;
+mod soak;
 mod spec;
 mod test;
 mod tidy;
@@ -67,6 +69,12 @@ const COMMANDS: &[XtaskCommand] = &[
         usage: "bench [NAME…] [--rounds N] [--quick]",
         about: "compares the speed of ralph with its alternatives",
         run: bench::main,
+    },
+    XtaskCommand {
+        name: "soak",
+        usage: "soak [--minutes N]",
+        about: "runs the server for an hour, and reports its memory",
+        run: soak::main,
     },
 ];
 

@@ -1,9 +1,10 @@
 //! `cargo xtask test [--all-agents] [FILTER…]`: runs all tests of the repository and prints a summary of passed, failed
-//! and skipped steps. It requires Rust, git and npm, and on Linux strace, which it tries to install.
+//! and skipped steps. It requires Rust, git, npm and tmux, and on Linux strace; it tries to install tmux and strace.
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::agents::{self, AgentPackage};
+use crate::agents;
+use crate::browser::{self, CHROMIUM_VARIABLE};
 use crate::command_line::{CommandLine, format_seconds};
 use crate::error::{Result, XtaskError};
 use crate::out;
@@ -17,6 +18,8 @@ const EXTRA_AGENT_TESTS: &str = "real::more::";
 const GIT_HINT: &str = "install it: `apt-get install git` (Debian, Ubuntu), `dnf install git` (Fedora), \
                         `apk add git` (Alpine), `xcode-select --install` (macOS)";
 
+const TMUX_HINT: &str =
+    "install it: `apt-get install tmux` (Debian, Ubuntu), `dnf install tmux` (Fedora), `brew install tmux` (macOS)";
 const STRACE_HINT: &str = "install it: `apt-get install strace` (Debian, Ubuntu), `dnf install strace` (Fedora), \
                            `apk add strace` (Alpine)";
 
@@ -80,6 +83,7 @@ fn parse_selection(args: &[String]) -> Result<TestSelection> {
 pub(crate) fn run_selected_tests(selection: &TestSelection) -> Result<()> {
     require_git()?;
     require_strace()?;
+    require_tmux()?;
     let runner =
         if CommandLine::parse("cargo nextest --version").can_run() { TestRunner::Nextest } else { TestRunner::Cargo };
     let (installed, mut parts) = install_real_agents(selection);
@@ -91,28 +95,32 @@ pub(crate) fn run_selected_tests(selection: &TestSelection) -> Result<()> {
 }
 
 fn install_real_agents(selection: &TestSelection) -> (InstalledAgents, Vec<TestStep>) {
-    let sets: &[AgentPackage] = match selection.agents {
-        AgentSelection::Standard => &[agents::STANDARD_AGENTS, agents::SCRIPT_RUNTIMES],
-        AgentSelection::All => &[agents::STANDARD_AGENTS, agents::SCRIPT_RUNTIMES, agents::EXTRA_AGENTS],
+    let sets = match selection.agents {
+        AgentSelection::Standard => agents::STANDARD_PACKAGES,
+        AgentSelection::All => agents::ALL_PACKAGES,
     };
     let (mut installed, mut parts) = (InstalledAgents::new(), Vec::new());
     for set in sets {
         match agents::install_package(set) {
             Ok(folder) => installed.push((set.variable, folder)),
-            Err(failure) => parts.push(missing_agents_step(set, failure, selection)),
+            Err(failure) => parts.push(missing_agents_step(set.agents, failure, selection)),
         }
+    }
+    match browser::require_chromium() {
+        Ok(program) => installed.push((CHROMIUM_VARIABLE, program)),
+        Err(failure) => parts.push(missing_agents_step("Chromium", failure, selection)),
     }
     (installed, parts)
 }
 
 /// With a filter, missing agents are not a failure, because the selected tests may not need them.
-fn missing_agents_step(package: &AgentPackage, failure: XtaskError, selection: &TestSelection) -> TestStep {
+fn missing_agents_step(name: &str, failure: XtaskError, selection: &TestSelection) -> TestStep {
     let result = if selection.filters.is_empty() {
         TestStepResult::Failed(failure)
     } else {
         TestStepResult::Skipped(format!("{failure}"))
     };
-    TestStep { name: format!("installation of {}", package.agents), result }
+    TestStep { name: format!("installation of {name}"), result }
 }
 
 fn require_git() -> Result<()> {
@@ -134,6 +142,20 @@ fn require_strace() -> Result<()> {
         return Ok(());
     }
     Err(XtaskError::new("the tests need strace, but it could not be installed").with_hint(STRACE_HINT))
+}
+
+/// Installs tmux if possible. The tests of the board run it there.
+fn require_tmux() -> Result<()> {
+    let is_installed = || CommandLine::parse("tmux -V").can_run();
+    if is_installed() {
+        return Ok(());
+    }
+    // Only root can install; other users get the hint.
+    let installed = CommandLine::parse("apt-get install --yes tmux").run_visibly();
+    if installed.is_ok() && is_installed() {
+        return Ok(());
+    }
+    Err(XtaskError::new("the tests need tmux, but it could not be installed").with_hint(TMUX_HINT))
 }
 
 fn run_workspace_tests(runner: TestRunner, selection: &TestSelection, installed: &InstalledAgents) -> Vec<TestStep> {
@@ -273,9 +295,7 @@ mod tests {
 
     #[test]
     fn missing_agents_fail_a_full_run_but_not_a_filtered_one() {
-        let part = |selection: &TestSelection| {
-            missing_agents_step(&agents::STANDARD_AGENTS, XtaskError::new("no npm"), selection)
-        };
+        let part = |selection: &TestSelection| missing_agents_step("claude", XtaskError::new("no npm"), selection);
         assert!(first_failure(vec![part(&TestSelection::default())]).is_err());
         assert!(first_failure(vec![part(&parse_selection(&to_strings(&["a_claim"])).unwrap())]).is_ok());
     }

@@ -26,6 +26,8 @@ pub type AppResult<T> = Result<T, AppError>;
 pub enum ErrorKind {
     /// The request itself is wrong.
     InvalidRequest,
+    /// The request names something that does not exist.
+    NotFound,
     /// Something that the work needs is missing or not as it must be.
     Preflight,
     /// A build was requested without an implementation plan.
@@ -43,7 +45,7 @@ impl ErrorKind {
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::InvalidRequest => exit_code::USAGE_ERROR,
+            Self::InvalidRequest | Self::NotFound => exit_code::USAGE_ERROR,
             Self::Preflight => exit_code::PREFLIGHT_FAILED,
             Self::PlanMissing => exit_code::NO_PLAN,
             Self::GitFailed => exit_code::GIT_FAILED,
@@ -98,6 +100,10 @@ impl AppError {
 
     pub fn invalid_request(message: impl Display) -> Self {
         Self::from_message(ErrorKind::InvalidRequest, message)
+    }
+
+    pub fn not_found(message: impl Display) -> Self {
+        Self::from_message(ErrorKind::NotFound, message)
     }
 
     pub fn preflight(message: impl Display) -> Self {

@@ -87,7 +87,6 @@ const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
     "n=$v.output; (( ${n:-0} > 3 )) && echo ok",
     "n=$v.output; (( ${n%M} > 3 )) && echo ok",
     "n=$v.output; (( \"$n\" > 3 )) && echo ok",
-    "n=$v.output; m=n; (( ${!m} > 3 )) && echo ok",
     "n=$v.output; [ \"$(( n + 1 ))\" = 8 ] && echo ok",
     "n=$v.output; [ $[ n + 1 ] = 8 ] && echo ok",
     "n=$v.output; x=$(( $n * 2 )); [ \"$x\" = 14 ] && echo ok",
@@ -98,6 +97,15 @@ const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
     "n=$v.output; let 'm = n + 1'; [ \"$m\" = 8 ] && echo ok",
     "n=$v.output; let m=$n; [ \"$m\" = 7 ] && echo ok",
     "n=$v.output; declare -i m=$n; [ \"$m\" = 7 ] && echo ok",
+    "n=$v.output; declare -i m; m=$n; [ \"$m\" = 7 ] && echo ok",
+    "n=$v.output; declare -i m; m=n+1; [ \"$m\" = 8 ] && echo ok",
+    "n=$v.output; declare -i m=1; m+=\"$n\"; [ \"$m\" = 8 ] && echo ok",
+    "declare -i m; m=$v.output; [ \"$m\" = 7 ] && echo ok",
+    "f() { local -i m=$1; m+=n; [ \"$m\" = 14 ] && echo ok; }; n=$v.output; f $v.output",
+    "n=$v.output; SECONDS=$n; RANDOM=$n; OPTIND=$n; [ \"$OPTIND\" = 7 ] && echo ok",
+    "declare -A m; x=(a b c d e f g ok); n=$v.output; echo \"${x[$n]}\"",
+    "declare -A m; n=$v.output; x[$n]=ok; echo \"${x[7]}\"",
+    "IFS= read -r n <<< $v.output; let m=n; [ \"$m\" = 7 ] && echo ok",
     "n=$v.output; for ((i = 0; i < n; i++)); do :; done; [ \"$i\" = 7 ] && echo ok",
     "n=$v.output; x=abcdefghok; echo \"${x:n + 1}\"",
     "n=$v.output; x=abcdefghok; echo \"${x:$n + 1:2}\"",
@@ -116,6 +124,111 @@ const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
     "set -euo pipefail; n=$v.output; if (( n > 3 )); then echo ok; fi",
     "n=$v.output; x=`(( n > 3 )) && echo ok`; echo $x",
     "n=$v.output; cat <<EOF\n$(( n > 3 ? 1 : 0 ))ok\nEOF\n",
+];
+
+/// Scripts that bash would evaluate with values in them: they are refused.
+const REFUSED: &[&str] = &[
+    "x=$v.output; test -v \"$x\"",
+    "x=$v.output; [ -v \"$x\" ]",
+    "x=$v.output; [[ -v $x ]]",
+    "x=$v.output; [[ -n a && -R $x ]]",
+    "n=$v.output; a=(1 2); test -v \"a[$n]\"",
+    "n=$v.output; a=(1 2); test -v 'a[n]'",
+    "n=$v.output; a=(1 2); unset \"a[$n]\"",
+    "n=$v.output; a=(1 2); unset 'a[n]'",
+    "n=$v.output; a=(1 2); builtin unset -v a[$n]",
+    "x=$v.output; IFS=, unset \"$x\"",
+    "unset $v.output",
+    "x=$v.output; printf -v \"$x\" hi",
+    "printf -v $v.output hi",
+    "n=$v.output; a=(1); printf -v 'a[n]' hi",
+    "x=$v.output; read \"$x\" <<< hi",
+    "x=$v.output; IFS= read -r -p 'a prompt' \"$x\" <<< hi",
+    "x=$v.output; read -ra \"$x\" <<< hi",
+    "x=$v.output; mapfile -t \"$x\" <<< hi",
+    "x=$v.output; sleep 0 & wait -n -p \"$x\"",
+    "x=$v.output; declare \"$x=1\"",
+    "declare $v.output=1",
+    "x=$v.output; f() { local \"$x\"; }; f",
+    "x=$v.output; typeset -n r=$x; echo $r",
+    "x=$v.output; declare -a y=\"$x\"",
+    "x=$v.output; readonly -a y=\"$x\"",
+    "x=$v.output; declare -a y; declare y=\"$x\"",
+    "x=$v.output; echo ${!x}",
+    "x=$v.output; echo \"${!x:-none}\"",
+    "x=$v.output; echo ${x@P}",
+    "n=$v.output; a=([$n]=1)",
+    "n=$v.output; a=([n]=1)",
+    "n=$v.output; declare -A m; a=([$n]=1)",
+    "eval \"echo $v.output\"",
+    "eval 'echo $v.output'",
+    "bash -c \"echo $v.output\"",
+    "timeout 5 sh -euc 'echo $v.output'",
+    "/bin/bash -c \"echo $ARGUMENTS\"",
+    "x=$(bash -c \"echo ${INPUTS_NAME}\")",
+];
+
+/// The same commands with names and programs that no value is a part of.
+const ACCEPTED: &[&str] = &[
+    "x=$v.output; test -v x && [ -v x ] && [[ -v x ]]",
+    "x=$v.output; a=(1 2); test -v 'a[0]'; unset 'a[1]' x",
+    "x=$v.output; printf -v y '%s' \"$x\"; read -r -p \"$x\" z <<< \"$x\"; mapfile -t b <<< \"$x\"",
+    "declare y=$v.output; export z=\"$v.output\"; export \"Y=$v.output\"; local_name=1",
+    "declare -A m=([\"$v.output\"]=1); m[$v.output.]=2; for k in \"${!m[@]}\"; do printf '%s' \"$k\"; done",
+    "declare -a y=($v.output); echo ${#y[@]} ${!y*} ${y[0]@Q}",
+    "bash -c 'printf %s \"$1\"' _ $v.output",
+    "bash -c 'printf %s \"$ARGUMENTS\"'",
+    "cat <<< \"unset $v.output\"",
+];
+
+/// Commands that take the name of a variable, in place of the `@`.
+const NAME_COMMANDS: &[&str] = &[
+    "test -v @",
+    "[ -v @ ]",
+    "[[ -v @ ]]",
+    "[[ ! -v @ && -n x ]]",
+    "unset @",
+    "unset -v b @",
+    "printf -v @ hi",
+    "read @ <<< 1",
+    "read -r b @ <<< '1 2'",
+    "read -a @ <<< 1",
+    "mapfile @ <<< 1",
+    "declare @",
+    "declare -g @=1",
+    "typeset -i @=1",
+    "export @",
+    "export @=1",
+    "readonly @=1",
+    "f() { local @; }; f",
+    "f() { local b=1 @=2; }; f",
+    "declare -n r=@; echo \"$r\"",
+    "sleep 0 & wait -n -p @",
+    "getopts ab @ -a",
+    "let @=1",
+    "(( @ = 1 ))",
+    "i=@",
+    "i+=@",
+    "echo ${a[@]:@}",
+    "command printf -v @ hi",
+    "if test -v @; then :; fi",
+    "x=$(read @ <<< 1)",
+];
+
+/// Names that contain a value.
+const NAMES: &[&str] = &[
+    "$n",
+    "\"$n\"",
+    "a[$n]",
+    "\"a[$n]\"",
+    "'a[n]'",
+    "a[n]",
+    "\"${n}\"",
+    "\"${n:-b}\"",
+    "\"$(printf %s \"$n\")\"",
+    "b$n",
+    "$v.output",
+    "\"a[$v.output]\"",
 ];
 
 const HOSTILE: &[&str] = &[
@@ -254,6 +367,33 @@ fn an_expression_with_a_variable_executes_nothing() {
 }
 
 // spec: W6
+// fault: 80
+#[test]
+fn a_script_that_evaluates_a_value_as_a_name_or_a_program_is_refused() {
+    for script in REFUSED {
+        let found = rewrite_script(script).unsafe_uses;
+        assert!(!found.is_empty(), "accepted: {script}");
+        assert!(script.get(found[0].range.clone()).is_some_and(|part| !part.is_empty()), "{script}: {found:?}");
+    }
+    for script in POSITIONS.iter().map(|position| &position.script).chain(ARITHMETIC).chain(EXPRESSIONS_WITH_VARIABLES)
+    {
+        assert_eq!(rewrite_script(script).unsafe_uses, [], "{script}");
+    }
+}
+
+// spec: W6
+// fault: 80
+#[test]
+fn a_command_that_takes_names_executes_no_value_beside_them() {
+    for script in ACCEPTED {
+        assert_eq!(rewrite_script(script).unsafe_uses, [], "{script}");
+        for value in HOSTILE {
+            run_script(script, value);
+        }
+    }
+}
+
+// spec: W6
 #[test]
 fn an_expression_with_a_variable_gets_its_number() {
     for script in EXPRESSIONS_WITH_VARIABLES {
@@ -307,5 +447,19 @@ proptest! {
         value in r#"(\w|[\[\]$()+='" \n-]|[an]\[\$\(touch pwned\)\]){0,20}"#,
     ) {
         run_script(script, &value);
+    }
+
+    // spec: W6
+    // fault: 80
+    #[test]
+    fn no_value_is_executed_where_it_is_the_name_of_a_variable(
+        command in proptest::sample::select(NAME_COMMANDS),
+        name in proptest::sample::select(NAMES),
+        value in r#"(\w|[\[\]$()+='" -]|[an]\[\$\(touch pwned\)\]){0,12}"#,
+    ) {
+        let script = format!("n=$v.output; a=(1 2); declare -i i; {}", command.replace('@', name));
+        if rewrite_script(&script).unsafe_uses.is_empty() {
+            run_script(&script, &value);
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod claim;
 pub mod continuation;
 pub mod contradiction;
 pub mod control_command;
+pub mod conversation;
 pub mod criterion;
 pub mod decision;
 pub mod duration;

@@ -5,6 +5,7 @@ pub mod bounded_lines;
 pub mod digest;
 pub mod duration;
 pub mod failpoints;
+pub mod hmac;
 pub mod json;
 pub mod memory_size;
 pub mod private_files;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: compares ralph with its alternatives on the same machine at the same time. Only ratios have
 //! limits, so that a slow or busy machine gives the same result. A benchmark is a file and an entry in [`BENCHMARKS`].
 mod ageing;
+mod board;
 mod hook;
 mod many;
 mod memory;
@@ -10,6 +11,7 @@ mod protected;
 mod reading;
 mod report;
 mod round_times;
+mod server;
 mod start;
 mod tasks;
 mod transcript;
@@ -22,6 +24,7 @@ use crate::out;
 
 use options::BenchOptions;
 use report::BenchReport;
+pub(crate) use server::ServerProcess;
 use workspace::BenchWorkspace;
 
 struct BenchmarkEntry {
@@ -39,7 +42,9 @@ const BENCHMARKS: &[BenchmarkEntry] = &[
     BenchmarkEntry { name: "many", about: "many loops in one process", run: many::run },
     BenchmarkEntry { name: "hook", about: "answer time of the Stop hook", run: hook::run },
     BenchmarkEntry { name: "tasks", about: "commands with ten thousand tasks", run: tasks::run },
+    BenchmarkEntry { name: "board", about: "redraws of the board, and its idle time", run: board::run },
     BenchmarkEntry { name: "protected", about: "ten thousand protected tests at a claim", run: protected::run },
+    BenchmarkEntry { name: "server", about: "lists with much data, and a run that is watched", run: server::run },
     BenchmarkEntry { name: "workflows", about: "nodes, files and graphs of workflows", run: workflows::run },
 ];
 
@@ -87,7 +92,7 @@ mod tests {
         let message = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
             message.ends_with(
-                "hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks, protected, workflows"
+                "hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks, board, protected, server, workflows"
             ),
             "{message}"
         );

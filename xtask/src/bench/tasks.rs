@@ -48,14 +48,14 @@ fn measure_row(workspace: &BenchWorkspace, project: &Path, title: &str, args: &[
 }
 
 /// Runs a ralph command and returns its time in milliseconds.
-fn time_ralph_command(workspace: &BenchWorkspace, project: &Path, args: &[&str]) -> Result<f64> {
+pub(super) fn time_ralph_command(workspace: &BenchWorkspace, project: &Path, args: &[&str]) -> Result<f64> {
     let mut command = ralph_command(workspace, project);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Ok(time_command(command, 0)?.as_secs_f64() * 1000.0)
 }
 
 /// Writes tasks that all depend on the first one.
-fn write_dependent_tasks(file: &Path, tasks: usize) -> Result<()> {
+pub(super) fn write_dependent_tasks(file: &Path, tasks: usize) -> Result<()> {
     let line = |number: usize| {
         let after = if number == 0 { "" } else { ", dependencies: [T-0]" };
         format!("  - {{id: T-{number}, spec_id: s, title: Task {number}{after}}}\n")

@@ -137,7 +137,7 @@ fn target_folder() -> Result<PathBuf> {
 }
 
 /// The state of ralph is beside the project, so that it is on the same file system and is removed with it.
-fn state_folder(project: &Path) -> PathBuf {
+pub(super) fn state_folder(project: &Path) -> PathBuf {
     project.with_extension("state")
 }
 

@@ -50,6 +50,10 @@ const RECORDED_OUTCOMES: &str = "outcomes.txt";
 const UNIT_TESTS_WITH_FAST_BUILDS: [&str; 4] =
     ["--cargo-arg", "--lib", "--cargo-arg", "--config=profile.dev.package.ralph-core.opt-level=0"];
 
+/// A mutant counts as timed out after this time at least. The unit tests take seconds, but a loaded machine may slow them
+/// down after cargo-mutants has measured them, and a timeout counts as caught.
+const MINIMUM_TEST_TIMEOUT_SECONDS: &str = "120";
+
 /// Modules whose tests are slow and do not test a deciding rule.
 const UNRELATED_TESTS: [&str; 4] = ["claim::", "contradiction::", "judge::", "redact::"];
 
@@ -150,6 +154,7 @@ fn run_mutants(program: &str, skipped: &[&str]) -> Result<()> {
     let line = mutants_command(program)
         .args(["--iterate", "--shuffle", "--jobs", "1", "--colors", "never", "--no-times", "--output"])
         .args([folder.display().to_string()])
+        .args(["--minimum-test-timeout", MINIMUM_TEST_TIMEOUT_SECONDS])
         .args(UNIT_TESTS_WITH_FAST_BUILDS)
         .args(["--", "--"])
         .args(UNRELATED_TESTS.iter().flat_map(|module| ["--skip", module]))

@@ -22,8 +22,10 @@ pub use settings::all_settings::{
     AgentSettings, JudgeSettings, LimitSettings, SessionSettings, Settings, SignalSettings,
 };
 pub use settings::chosen_agent::ChosenAgent;
+pub use settings::judge_api::validate_address;
 pub use settings::loosened_rule::LoosenedRule;
 pub use settings::origin::{FileLayer, Setting, SettingOrigin};
 pub use settings::pipeline::{LandingMode, PipelineSettings};
+pub use settings::platforms::{MessageMode, PlatformSettings};
 pub use settings::project_commands::{ProjectCommand, SettingsPart, SettingsUse};
 pub use settings::roles::{AllRoleSettings, RoleSettings};

@@ -245,7 +245,7 @@ async fn find_run_by_part(store: &Store, part: &str) -> AppResult<LoopRow> {
 }
 
 fn unknown_target_error(id: &str, tasks: &[&str]) -> AppError {
-    let failure = AppError::invalid_request(format!("there is no task and no run {id:?} here"));
+    let failure = AppError::not_found(format!("there is no task and no run {id:?} here"));
     match suggest::nearest_name(id, tasks) {
         Some(near) => failure.with_advice(format!("did you mean {near}?")),
         None => failure.with_advice(ControlAdvice::ListTargets),

@@ -11,8 +11,11 @@ use ralph_core::event::UnixMillis;
 use ralph_engine::project::Project;
 use ralph_store::{Store, TaskDependencyRow};
 
+use serde_json::{Value, json};
+
 use crate::error::AppResult;
 use crate::run::open_existing_store;
+use crate::view::timestamp_json;
 
 /// Something that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub enum InboxKind {
     Paused,
     /// Its process died.
     Died,
+    /// A workflow run was stopped, or its process died.
+    Interrupted,
     /// Accepted work is not in the user's branch.
     NotLanded,
 }
@@ -100,6 +105,25 @@ pub enum ExhaustedLimit {
     Guidance,
 }
 
+impl InboxItem {
+    /// Returns the JSON object of `inbox --json`. `commands` answer the item.
+    #[must_use]
+    pub fn to_json(&self, commands: &[String]) -> Value {
+        json!({
+            "id": self.id,
+            "kind": self.kind.as_str(),
+            "task": self.task,
+            "run": self.run,
+            "title": self.title,
+            "reason": self.reason,
+            "since": self.since.map(|since| timestamp_json(since.0)),
+            "holds_slot": self.holds_slot,
+            "blocked_tasks": self.blocked_tasks,
+            "commands": commands,
+        })
+    }
+}
+
 impl InboxKind {
     /// Returns the name, which is stable.
     #[must_use]
@@ -118,6 +142,7 @@ impl InboxKind {
             Self::OverBudget => "over_budget",
             Self::Paused => "paused",
             Self::Died => "died",
+            Self::Interrupted => "interrupted",
             Self::NotLanded => "not_landed",
         }
     }
@@ -147,6 +172,7 @@ async fn list_stored_items(project: &Project, store: &Store) -> AppResult<Vec<In
     items.extend(runs::waiting_loops(project, store).await?);
     items.extend(runs::unsuccessful_runs(store).await?);
     items.extend(workflows::open_questions(project, store).await?);
+    items.extend(workflows::stopped_workflows(project, store).await?);
     items.extend(landing::unlanded_work(project, store).await?);
     if items.iter().any(|item| item.task.is_some()) {
         let dependants = Dependants::new(store.open_task_dependencies().await?);

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use ralph_engine::git;
 use ralph_engine::project::Project;
-use ralph_engine::worktree::{self, RunTrees, WorktreeError};
+use ralph_engine::worktree::{self, AttemptSnapshot, RunTrees, WorktreeError, WorktreeLayout};
 use ralph_store::RunRow;
 
 use super::run_worktree::worktree_root;
@@ -58,6 +58,34 @@ pub async fn diff_run(project: &Project, part: Option<&str>, detail: DiffDetail)
     };
     let text = git::render_diff(&root, &before, &after, options).map_err(WorktreeError::Git)?;
     Ok(RunDiff { run_id: run.id, text: String::from_utf8_lossy(&text).into_owned(), end })
+}
+
+/// Returns which files one iteration of a stage changed; `None` if no snapshot was taken after it, or a later run of the stage has
+/// replaced that.
+pub async fn diff_iteration(project: &Project, run: &str, iteration: u32) -> AppResult<Option<String>> {
+    let FoundRun { store, run } = find_run(project, Some(run)).await?;
+    let (Some(task), Some(role)) = (&run.task, &run.role) else { return Ok(None) };
+    let runs_of_task = store.runs_of_task(task).await?;
+    store.close().await;
+    let newest = runs_of_task.iter().rfind(|other| other.role.as_ref() == Some(role));
+    if newest.is_none_or(|newest| newest.id != run.id) {
+        return Ok(None);
+    }
+    let layout = WorktreeLayout::for_project(project)?;
+    let snapshots = worktree::list_snapshots(&layout, task)?;
+    let of_stage: Vec<&AttemptSnapshot> =
+        snapshots.iter().filter(|taken| taken.earlier_round.is_none() && taken.key.stage == *role).collect();
+    let Some(after) = of_stage.iter().rfind(|taken| taken.key.iteration == iteration) else { return Ok(None) };
+    let root = worktree_root(project, &run)?;
+    let before = match of_stage.iter().rfind(|taken| taken.key.iteration < iteration) {
+        Some(before) => before.commit.clone(),
+        None => match worktree::read_run_trees(&root, &run.id)? {
+            Some(trees) => trees.before,
+            None => return Ok(None),
+        },
+    };
+    let text = git::render_diff(&root, &before, &after.commit, &["--stat=100"]).map_err(WorktreeError::Git)?;
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Returns the files before the first of these runs whose snapshot is kept.

@@ -14,7 +14,7 @@ pub(super) fn own_worktree_name(run: &RunRow) -> Option<String> {
 }
 
 /// Returns the folder that a run worked in: the user's, or its own work tree.
-pub(super) fn worktree_root(project: &Project, run: &RunRow) -> AppResult<PathBuf> {
+pub(crate) fn worktree_root(project: &Project, run: &RunRow) -> AppResult<PathBuf> {
     let Some(name) = own_worktree_name(run) else { return Ok(project.root.clone()) };
     let layout = WorktreeLayout::for_project(project)?;
     // The references belong to the repository, so that the run can be read without its work tree.

@@ -108,7 +108,7 @@ async fn unknown_run_error(store: &Store, part: &str) -> AppResult<AppError> {
     if tasks.iter().any(|task| task.id == part) {
         return Ok(AppError::preflight(format!("task {part} has no run yet")).with_advice(Advice::StartWorker));
     }
-    let failure = AppError::invalid_request(format!("there is no run and no task {part:?} here"));
+    let failure = AppError::not_found(format!("there is no run and no task {part:?} here"));
     let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     Ok(match suggest::nearest_name(part, &ids) {
         Some(near) => failure.with_advice(format!("did you mean {near}?")),

@@ -10,6 +10,7 @@ mod parked_run;
 mod prepared_run;
 mod rebuild_plan;
 mod resume_run;
+mod run_page;
 mod run_summary;
 mod run_view;
 mod started_run;
@@ -20,8 +21,11 @@ pub(crate) use background_run::{
     BACKGROUND_LOG_FILE, BackgroundLog, ForkedProcess, describe_background_start, fork_into_background,
 };
 pub use background_run::{BackgroundOutput, BackgroundRun, BackgroundRunStart, start_in_background};
-pub use calling_agent::{CallingAgent, find_calling_agent, is_started_by_session, refuse_command_by_agent};
+pub use calling_agent::{
+    CallingAgent, find_calling_agent, is_started_by_session, refuse_command_by_agent, refuse_order_by_connected_agent,
+};
 pub use classic::{ClassicMode, ClassicRunRequest, prepare_classic_run};
+pub(crate) use follow::stored_agents;
 pub use follow::{FollowedRun, ReplayScope};
 pub use leftovers::kill_leftover_processes;
 pub(crate) use lookup::with_actual_status;
@@ -37,6 +41,7 @@ pub use resume_run::{
     EndedRun, PreparedResume, ResumableRun, ResumeNotNeeded, ResumeStart, ensure_resume_allowed, prepare_resume,
     resume_run,
 };
+pub use run_page::{ListedRun, RunPage, RunPageRequest, load_run_page};
 pub use run_summary::{CompletionRecord, RunSummary};
 pub use run_view::{SentPrompt, load_run_view, load_sent_prompt};
 pub(crate) use started_run::abandon_store;

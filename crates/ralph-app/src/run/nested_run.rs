@@ -31,9 +31,13 @@ pub fn refuse_recursion(project: &Project) -> AppResult<()> {
 /// Returns the run whose agent started this ralph on the same project. Reads the run id of every ancestor process; a job
 /// that ralph started counts too if it no longer has its run id.
 pub fn find_enclosing_run(project: &Project) -> Option<EnclosingRun> {
-    let ancestors = process::ancestor_processes();
-    let mut parents = ancestors.iter().skip(1);
-    ancestors.iter().find_map(|ancestor| {
+    find_run_among(project, &process::ancestor_processes())
+}
+
+/// Like [`find_enclosing_run`], for a process with its ancestors.
+pub(super) fn find_run_among(project: &Project, lineage: &[AncestorProcess]) -> Option<EnclosingRun> {
+    let mut parents = lineage.iter().skip(1);
+    lineage.iter().find_map(|ancestor| {
         let is_job = parents.next().is_some_and(AncestorProcess::is_supervisor);
         match ancestor.environment_variable(RUN_ID_VARIABLE) {
             Some(run) => {

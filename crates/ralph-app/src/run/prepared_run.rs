@@ -23,6 +23,11 @@ impl PreparedRun {
         &self.plan.context.id
     }
 
+    /// Lets a long wait end the process that drives the run. It must resume the run afterwards.
+    pub fn allow_parking(&mut self) {
+        self.plan.spec.policy.rate_limits.parking.is_possible = true;
+    }
+
     /// Returns what will run: agents, checks and limits.
     #[must_use]
     pub fn plan(&self) -> &RunPlan {

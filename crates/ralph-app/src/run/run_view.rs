@@ -37,7 +37,7 @@ pub async fn load_sent_prompt(project: &Project, part: Option<&str>, iteration: 
     let short = short_id(&run.id);
     let Some(attempt) = attempts.iter().rfind(is_wanted) else {
         let asked = iteration.map_or_else(|| "no iteration".to_owned(), |number| format!("no iteration {number}"));
-        return Err(AppError::invalid_request(format!("run {short} has {asked}")));
+        return Err(AppError::not_found(format!("run {short} has {asked}")));
     };
     let number = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
     let key = AttemptKey { iteration: number(attempt.iteration), attempt: number(attempt.number) };

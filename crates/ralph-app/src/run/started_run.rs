@@ -41,7 +41,7 @@ pub enum ControlSource {
 }
 
 impl ControlSource {
-    fn open(self) -> AppResult<ControlInput> {
+    pub(crate) fn open(self) -> AppResult<ControlInput> {
         Ok(match self {
             Self::ProcessSignals => ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?,
             Self::Channel(events) => ControlInput::Channel(events),

@@ -49,7 +49,7 @@ pub async fn unknown_task_error(store: &Store, id: &str) -> AppResult<AppError> 
 /// Like [`unknown_task_error`], with the ids that exist.
 #[must_use]
 pub fn unknown_id_error(id: &str, known_ids: &[&str]) -> AppError {
-    let failure = AppError::invalid_request(format!("there is no task {id:?} here"));
+    let failure = AppError::not_found(format!("there is no task {id:?} here"));
     match suggest::nearest_name(id, known_ids) {
         Some(near) => failure.with_advice(format!("did you mean {near}?")),
         None => failure.with_advice(Advice::ListTasks),

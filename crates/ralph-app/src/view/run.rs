@@ -50,6 +50,41 @@ impl RunView {
         &self.run.id
     }
 
+    /// Returns the stored run.
+    #[must_use]
+    pub fn row(&self) -> &RunRow {
+        &self.run
+    }
+
+    /// Returns the iterations in order.
+    #[must_use]
+    pub fn iterations(&self) -> &[IterationRow] {
+        &self.iterations
+    }
+
+    /// Returns the attempts of an iteration in order.
+    pub fn attempts_of(&self, iteration: i64) -> impl Iterator<Item = &AttemptRow> {
+        self.attempts.iter().filter(move |attempt| attempt.iteration == iteration)
+    }
+
+    /// Returns the first line of `ralph why`.
+    #[must_use]
+    pub fn headline(&self) -> &str {
+        &self.headline
+    }
+
+    /// Returns the guidance that every prompt contains now.
+    #[must_use]
+    pub fn standing_guidance(&self) -> &[String] {
+        &self.standing_guidance
+    }
+
+    /// Returns the folder of the raw logs.
+    #[must_use]
+    pub fn logs_folder(&self) -> &Path {
+        &self.logs_folder
+    }
+
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         self.run.status == Outcome::Blocked.as_str()
@@ -129,7 +164,8 @@ impl RunView {
     }
 
     /// Returns the proof level of a completed run, with its reason.
-    fn proof(&self) -> Option<Proof> {
+    #[must_use]
+    pub fn proof(&self) -> Option<Proof> {
         self.receipt.as_ref().and_then(receipt::proof_of).or_else(|| self.recorded_proof.clone())
     }
 
@@ -145,7 +181,9 @@ impl RunView {
         }
     }
 
-    fn receipt_line(&self) -> Option<String> {
+    /// Returns the state of the receipt in one line; `None` if there is none.
+    #[must_use]
+    pub fn receipt_line(&self) -> Option<String> {
         match &self.receipt {
             Some(stored) => Some(receipt::receipt_line(stored, &self.logs_folder)),
             None => receipt::forged_receipt_line(&self.logs_folder),
@@ -302,7 +340,8 @@ impl RunView {
         self.interruptions.iter().filter(move |interruption| interruption.iteration == iteration)
     }
 
-    fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
+    /// Returns the checks of the claim of an iteration in order.
+    pub fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
         self.checks.iter().filter(move |check| check.iteration == iteration)
     }
 }

@@ -57,6 +57,18 @@ impl StatsView {
         Self { group_kind, groups, total: all, hidden_groups }
     }
 
+    /// Returns the sum of all runs.
+    #[must_use]
+    pub fn total(&self) -> &RunStatsSummary {
+        &self.total
+    }
+
+    /// Returns the groups with their keys, in the order in which they are shown.
+    #[must_use]
+    pub fn groups(&self) -> &[(Option<String>, RunStatsSummary)] {
+        &self.groups
+    }
+
     /// Returns whether there are no runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@ use super::run_title::run_title;
 use super::text_format::{format_clock_time, format_cost, micros_to_dollars, short_id};
 use super::timestamp_json;
 use ralph_engine::run_driver::Clock;
-use ralph_store::LoopRow;
+use ralph_store::{LoopRow, RunRow};
 use ralph_util::sanitize::sanitize_text;
 
 /// Whether a live ralph drives the loop.
@@ -103,6 +103,56 @@ impl LoopView {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.row.run.id
+    }
+
+    /// Returns the stored run.
+    #[must_use]
+    pub fn run(&self) -> &RunRow {
+        &self.row.run
+    }
+
+    /// Returns the loop as it is stored.
+    #[must_use]
+    pub fn row(&self) -> &LoopRow {
+        &self.row
+    }
+
+    /// Returns the `status` value for JSON.
+    #[must_use]
+    pub fn status_word(&self) -> &'static str {
+        self.activity.status_word()
+    }
+
+    /// Returns what the loop waits for or does besides the work of its agent, in words: a rate limit says that it is not
+    /// counted.
+    #[must_use]
+    pub fn wait_text(&self) -> Option<String> {
+        let clock = |until: UnixMillis| format_clock_time(until, Clock::wall_now());
+        let text = match &self.activity {
+            LoopActivity::Working | LoopActivity::Unknown => return None,
+            LoopActivity::Preparing => "prepares the run".to_owned(),
+            LoopActivity::Retrying(until) => format!("retries at {}", clock(*until)),
+            LoopActivity::Limited(until) => format!("rate limit until {}, not counted", clock(*until)),
+            LoopActivity::Waiting { until, reason } => format!("waits until {}, not counted: {reason}", clock(*until)),
+            LoopActivity::Verifying => "checks the claim".to_owned(),
+            LoopActivity::Stopping => "is stopping".to_owned(),
+            LoopActivity::Paused => "paused".to_owned(),
+            LoopActivity::Parked { until, reason } => format!("parked until {}: {reason}", clock(*until)),
+            LoopActivity::Died => "died: no process drives it".to_owned(),
+        };
+        Some(sanitize_text(&text))
+    }
+
+    /// Returns whether a loop works, waits or is paused with a process that drives it.
+    #[must_use]
+    pub fn is_driven(&self) -> bool {
+        !matches!(self.activity, LoopActivity::Parked { .. } | LoopActivity::Died)
+    }
+
+    /// Returns whether the loop pauses after its iteration.
+    #[must_use]
+    pub fn is_pause_requested(&self) -> bool {
+        self.pause_requested
     }
 
     /// Returns the JSON object of `status --json`.

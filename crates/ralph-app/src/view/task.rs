@@ -35,6 +35,35 @@ impl TaskView {
         Self { row, runs, dependencies, newest_run, roles }
     }
 
+    /// Returns the stored task.
+    #[must_use]
+    pub fn row(&self) -> &TaskRow {
+        &self.row
+    }
+
+    /// Returns the runs of the task, oldest first.
+    #[must_use]
+    pub fn runs(&self) -> &[RunView] {
+        &self.runs
+    }
+
+    /// Returns the dependencies with their status; `None` if the task was deleted.
+    #[must_use]
+    pub fn dependencies(&self) -> &[(String, Option<TaskStatus>)] {
+        &self.dependencies
+    }
+
+    /// Returns what done means for each role, as `ralph task show` prints it.
+    #[must_use]
+    pub fn role_texts(&self) -> Vec<(&str, String)> {
+        let acceptance = self.row.task.completion.as_ref().map_or(&[][..], |spec| &spec.acceptance_criteria);
+        let text = |criteria: &Result<ResolvedStage, TaskProblem>| match criteria {
+            Ok(resolved) => role_criteria_text(resolved, acceptance),
+            Err(problem) => problem.to_string(),
+        };
+        self.roles.iter().map(|(role, criteria)| (role.as_str(), text(criteria))).collect()
+    }
+
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         self.row.task.status == TaskStatus::Blocked

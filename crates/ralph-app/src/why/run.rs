@@ -39,7 +39,7 @@ pub(super) async fn explain_run_iteration(store: &Store, run: RunRow, number: u3
     let record = StoredRecord::load(store, &run).await?;
     let Some(explained) = explain_iteration(&record.as_record(), number) else {
         let (short, count) = (short_id(&run.id), run.iterations);
-        return Err(AppError::invalid_request(format!("run {short} has no iteration {number}"))
+        return Err(AppError::not_found(format!("run {short} has no iteration {number}"))
             .with_advice(format!("it has {count} of at most {}", run.max_iterations)));
     };
     Ok(ExplanationView { explained, subject: subject(&run, Some(number)), run: None })

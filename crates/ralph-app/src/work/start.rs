@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use ralph_engine::git;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{EngineError, SignalStream};
 use ralph_process::Keeper;
 use ralph_store::Store;
 use ralph_util::redact;
@@ -14,7 +13,7 @@ use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
 use crate::background_worker::forget_old_workers;
 use crate::error::{AppError, AppResult};
 use crate::plan::ensure_claims_verified;
-use crate::run::{abandon_store, refuse_recursion};
+use crate::run::{ControlSource, abandon_store, refuse_recursion};
 use crate::state::{StateEvidence, adopt_old_state};
 use crate::task_files::{open_task_store, unknown_task_error};
 
@@ -129,11 +128,11 @@ impl StartedWork {
         &self.assignment
     }
 
-    /// Works until no task is left, or until this process gets a signal.
-    pub async fn run(self) -> AppResult<FinishedWork> {
+    /// Works until no task is left, or until `control` stops it.
+    pub async fn run(self, control: ControlSource) -> AppResult<FinishedWork> {
         let Self { services, assignment, store, keeper } = self;
-        let signals = SignalStream::listen().map_err(|source| EngineError::Signals { source })?;
-        match run_worker(services, Arc::clone(&store), keeper, assignment, signals).await {
+        let control = control.open()?;
+        match run_worker(services, Arc::clone(&store), keeper, assignment, control).await {
             Ok(summary) => Ok(FinishedWork { summary, store }),
             Err(error) => {
                 abandon_store(store);

@@ -17,7 +17,7 @@ use super::stuck_tasks::find_stuck_tasks;
 use super::task_runner::{EndedTask, TaskEnd, TaskRunner};
 use crate::error::{AppError, AppResult};
 use ralph_engine::lock::RunOwner;
-use ralph_engine::run_driver::{Clock, SignalRequest, SignalStream, suspend_channel};
+use ralph_engine::run_driver::{Clock, ControlEvent, ControlInput, SignalRequest, SuspendRequest, suspend_channel};
 use ralph_process::Keeper;
 use ralph_store::{LeasedTask, Store, StoreError, TaskFilter};
 
@@ -53,7 +53,7 @@ pub enum StopCondition {
 }
 
 /// The result of a worker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WorkSummary {
     /// The last end of each task that it had.
     pub task_ends: BTreeMap<String, TaskEnd>,
@@ -68,7 +68,7 @@ pub async fn run_worker(
     store: Arc<Store>,
     keeper: Keeper,
     assignment: WorkAssignment,
-    signals: SignalStream,
+    control: ControlInput,
 ) -> AppResult<WorkSummary> {
     let worker = Worker {
         services: Arc::new(services),
@@ -85,7 +85,7 @@ pub async fn run_worker(
         is_idle_reported: false,
         assignment,
     };
-    worker.run(signals).await
+    worker.run(control).await
 }
 
 struct Worker {
@@ -112,7 +112,7 @@ struct Deferral {
 }
 
 impl Worker {
-    async fn run(mut self, mut signals: SignalStream) -> AppResult<WorkSummary> {
+    async fn run(mut self, mut control: ControlInput) -> AppResult<WorkSummary> {
         let mut tasks = JoinSet::new();
         let renewal_interval = (self.assignment.lease_time / 3).max(MIN_RENEWAL_INTERVAL);
         let mut next_renewal = Instant::now() + renewal_interval;
@@ -134,7 +134,7 @@ impl Worker {
             tokio::select! {
                 Some(joined) = tasks.join_next() => self.record_task_result(joined),
                 Some(_) = landings.join_next() => {}
-                request = signals.next() => self.handle_signal(request).await,
+                event = control.next_event() => self.handle_control(event).await,
                 () = self.active_tasks.changed() => {}
                 () = tokio::time::sleep_until(next_renewal) => {
                     next_renewal = Instant::now() + renewal_interval;
@@ -334,25 +334,35 @@ impl Worker {
         self.task_ends.insert(task_id, end);
     }
 
-    async fn handle_signal(&self, request: SignalRequest) {
-        match request {
-            SignalRequest::Stop(signal) => {
+    async fn handle_control(&self, event: ControlEvent) {
+        match event {
+            ControlEvent::Signal(SignalRequest::Stop(signal)) => {
                 self.services.stop_background_work(signal);
                 self.active_tasks.stop_all(signal);
             }
-            SignalRequest::Suspend => {
+            ControlEvent::Signal(SignalRequest::Suspend) => {
                 let (request, suspension) = suspend_channel();
-                self.active_tasks.suspend_all(&request);
-                self.services.suspend_background_work(&request);
+                self.forward_suspension(&request);
                 drop(request);
                 suspension.stop_process().await;
             }
+            ControlEvent::Suspend(request) => {
+                self.forward_suspension(&request);
+                request.wait_for_continue().await;
+            }
             // After a read error the next poll tries again.
-            SignalRequest::CheckOrders => {
+            ControlEvent::Signal(SignalRequest::CheckOrders) => {
                 self.active_tasks
                     .notify_waiting_commands(&self.store.pending_command_targets().await.unwrap_or_default());
             }
+            // It holds one lease for each task, and notices a lost one when it renews them.
+            ControlEvent::LeaseLost => {}
         }
+    }
+
+    fn forward_suspension(&self, request: &SuspendRequest) {
+        self.active_tasks.suspend_all(request);
+        self.services.suspend_background_work(request);
     }
 
     async fn renew_leases(&mut self) -> AppResult<()> {

@@ -30,18 +30,26 @@ pub struct AnsweredQuestion {
 
 /// Stores the answer of a person. The process that drives the run applies it; without one, the caller resumes the run.
 pub async fn answer_question(project: &Project, request: AnswerRequest<'_>) -> AppResult<AnsweredQuestion> {
+    answer_question_as(project, request, &crate::control::user_name()).await
+}
+
+/// The same for a person with this name.
+pub async fn answer_question_as(
+    project: &Project,
+    request: AnswerRequest<'_>,
+    person: &str,
+) -> AppResult<AnsweredQuestion> {
     refuse_command_by_agent(project, "answer a question of a workflow run of the project that it works on")?;
     let FoundWorkflowRun { store, run } = find_workflow_run(project, request.run).await?;
     let questions = load_open_questions(&store, &run).await?;
     let question = choose_question(&run, questions, request.node)?;
     check_decision(&question, request.decision)?;
-    let person = crate::control::user_name();
     let answer = NewWorkflowAnswer {
         run: &question.run,
         question: &question.question,
         decision: request.decision,
         text: Some(&request.text),
-        person: &person,
+        person,
         at: Clock::wall_now(),
     };
     let is_stored = store.answer_workflow_question(&answer).await?;

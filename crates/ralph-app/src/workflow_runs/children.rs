@@ -13,7 +13,7 @@ use crate::interaction::Interaction;
 use crate::workflows::WorkflowCatalog;
 
 /// How many workflows may start each other, the first one included.
-const MAX_DEPTH: usize = 10;
+pub(super) const MAX_DEPTH: usize = 10;
 
 /// The workflows that a workflow starts, directly or not, by their names.
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl SourceLoader<'_> {
 }
 
 /// Checks that a child gets the inputs that it declares, and that it can work where the node says.
-fn check_call(child: &ChildWorkflowNode, target: &Workflow) -> AppResult<()> {
+pub(super) fn check_call(child: &ChildWorkflowNode, target: &Workflow) -> AppResult<()> {
     let known: Vec<&str> = target.inputs.keys().map(String::as_str).collect();
     if let Some(unknown) = child.with.keys().find(|name| !known.contains(&name.as_str())) {
         let error = AppError::preflight(format!("the workflow {} has no input {unknown:?}", target.name));
@@ -158,13 +158,13 @@ fn check_call(child: &ChildWorkflowNode, target: &Workflow) -> AppResult<()> {
     Ok(())
 }
 
-fn recursion_error(path: &[&str], name: &str) -> AppError {
+pub(super) fn recursion_error(path: &[&str], name: &str) -> AppError {
     let cycle: Vec<&str> = path.iter().copied().skip_while(|started| *started != name).chain([name]).collect();
     AppError::preflight(format!("the workflow {name} starts itself: {}", cycle.join(" -> ")))
         .with_advice("a workflow cannot start itself, directly or through others; use a loop or `fan_out`")
 }
 
-fn depth_error(path: &[&str], name: &str) -> AppError {
+pub(super) fn depth_error(path: &[&str], name: &str) -> AppError {
     AppError::preflight(format!("more than {MAX_DEPTH} workflows start each other: {} -> {name}", path.join(" -> ")))
         .with_advice("start fewer workflows inside of each other; `include:` adds nodes without a run of its own")
 }

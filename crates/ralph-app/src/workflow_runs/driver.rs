@@ -21,7 +21,7 @@ use super::fact::WorkflowFact;
 use super::journal::{StepContents, WorkflowJournal};
 use super::metadata::RunMetadata;
 use super::parking::ParentLink;
-use super::questions::{OpenQuestion, QuestionText, describe_question, read_answer};
+use super::questions::{OpenQuestion, QuestionText, describe_cancellation, describe_question, read_answer};
 use super::ready::{activity_label, prepare_activity};
 use super::services::{NodeProgress, RunServices};
 use crate::error::AppResult;
@@ -43,6 +43,8 @@ pub struct WorkflowEnd {
     pub output: Option<String>,
     /// How well the work is proven, if the run has completed.
     pub proof: Option<ProofLevel>,
+    /// The lowest proof level among its loops, checks and child runs that have completed, if there are any.
+    pub node_proof: Option<ProofLevel>,
     /// The questions that wait for a person.
     pub questions: Vec<OpenQuestion>,
 }
@@ -419,6 +421,7 @@ impl WorkflowDriver {
         if finished.status != Outcome::Interrupted.as_str() {
             self.services.close_children(&finished.reason).await?;
         }
+        self.metadata.set_proof(finished.node_proof);
         let status = &mut self.journal.status;
         status.status = finished.status;
         status.reason = Some(finished.reason.clone());
@@ -440,6 +443,7 @@ impl WorkflowDriver {
             Some(StopSignal::Int) => exit_code::SIGINT,
             Some(StopSignal::Term | StopSignal::Hangup) | None => exit_code::SIGTERM,
         };
+        let end = &describe_cancellation(&self.graph, &self.state, &self.services, end);
         let spec = &self.services.spec;
         let evidence = self.services.artifacts_folder().join(EVIDENCE_FILE);
         let lacks_evidence = spec.workflow.requires_evidence && !evidence.is_file();
@@ -452,6 +456,7 @@ impl WorkflowDriver {
                 exit_code: exit_code::NOT_COMPLETE,
                 output: None,
                 proof: None,
+                node_proof: None,
                 questions: Vec::new(),
             },
             end => end,

@@ -8,10 +8,11 @@ use super::driver::WorkflowEnd;
 
 /// Describes how a run ended. `interrupted_code` is the exit code after a signal.
 pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code: u8) -> WorkflowEnd {
-    let mut output = None;
+    let (mut output, mut node_proof) = (None, None);
     let reason = match end {
         GraphEnd::Completed { output: text, proof: level } => {
             output = Some(text.text().to_owned());
+            node_proof = *level;
             describe_proof(*level)
         }
         GraphEnd::Failed(failure) => describe_failure(workflow, failure),
@@ -32,6 +33,7 @@ pub(super) fn describe_end(workflow: &Workflow, end: &GraphEnd, interrupted_code
         exit_code,
         output,
         proof: end.proof_level(),
+        node_proof,
         questions: Vec::new(),
     }
 }

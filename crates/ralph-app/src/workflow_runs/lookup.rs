@@ -1,9 +1,12 @@
 //! Finds workflow runs, with their actual status.
+use ralph_core::outcome::Outcome;
 use ralph_core::receipt::ProofLevel;
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
 
 use super::fact::WorkflowFact;
+use super::metadata::RunMetadata;
+use super::opened_run::load_spec;
 use super::spec::WorkflowRunSpec;
 use crate::error::{AppError, AppResult};
 use crate::run::{is_orphaned, open_existing_store};
@@ -50,6 +53,44 @@ pub async fn list_workflow_runs(project: &Project, limit: u32) -> AppResult<Vec<
     Ok(runs.into_iter().map(|run| with_actual_status(project, run)).collect())
 }
 
+/// A page of workflow runs, newest first.
+#[derive(Debug, Default)]
+pub struct WorkflowRunPage {
+    pub runs: Vec<ListedWorkflowRun>,
+    /// What `before` is for the next page; `None` on the last page.
+    pub next: Option<String>,
+}
+
+/// A workflow run in a list.
+#[derive(Debug)]
+pub struct ListedWorkflowRun {
+    pub run: WorkflowRunRow,
+    /// The nodes that run now.
+    pub active_nodes: Vec<String>,
+}
+
+/// Returns a page of the workflow runs. `before` is the id of the last run of the page before.
+pub async fn load_workflow_run_page(project: &Project, before: Option<&str>, limit: u32) -> AppResult<WorkflowRunPage> {
+    let Some(store) = open_existing_store(project).await? else { return Ok(WorkflowRunPage::default()) };
+    let rows = store.page_of_workflow_runs(before, limit).await?;
+    let is_full = rows.len() >= limit as usize;
+    let next = rows.last().filter(|_| is_full).map(|last| last.id.clone());
+    let mut runs = Vec::new();
+    for row in rows {
+        let run = with_actual_status(project, row);
+        let mut active_nodes = Vec::new();
+        if run.ended_at.is_none() {
+            let all = store.nodes_of_workflow_run(&run.id).await?;
+            let is_active = |node: &&WorkflowNodeRow| node.started_at.is_some() && node.ended_at.is_none();
+            active_nodes
+                .extend(all.iter().filter(is_active).filter(|node| node.item.is_none()).map(|node| node.node.clone()));
+        }
+        runs.push(ListedWorkflowRun { run, active_nodes });
+    }
+    store.close().await;
+    Ok(WorkflowRunPage { runs, next })
+}
+
 /// Returns the workflow runs that have not ended.
 pub async fn list_active_workflow_runs(project: &Project) -> AppResult<Vec<WorkflowRunRow>> {
     let Some(store) = open_existing_store(project).await? else { return Ok(Vec::new()) };
@@ -86,7 +127,7 @@ pub async fn find_workflow_run(project: &Project, part: Option<&str>) -> AppResu
     };
     match (found.len(), part) {
         (0, None) => Err(none()),
-        (0, Some(part)) => Err(AppError::invalid_request(format!("there is no workflow run {part:?} here"))
+        (0, Some(part)) => Err(AppError::not_found(format!("there is no workflow run {part:?} here"))
             .with_advice("ralph runs lists the runs of this project")),
         (1, _) => Ok(FoundWorkflowRun { store, run: with_actual_status(project, found.swap_remove(0)) }),
         (_, part) => {
@@ -125,13 +166,29 @@ impl WorkflowRunView {
         Ok(Self {
             children: children.into_iter().map(|child| with_actual_status(project, child)).collect(),
             cost_micros,
-            spec: serde_json::from_str(&run.spec).ok(),
+            spec: load_spec(store, &run.id).await.ok(),
             nodes,
             passes: passes.into_iter().map(named).collect(),
             open_questions,
             proof,
             run,
         })
+    }
+}
+
+/// Returns how well the work of a run is proven, if it has completed. Reads no journal.
+#[must_use]
+pub fn workflow_proof(run: &WorkflowRunRow) -> Option<ProofLevel> {
+    let proof = || RunMetadata::parse(&run.metadata).proof().unwrap_or(ProofLevel::Unverified);
+    (run.status == Outcome::Completed.as_str()).then(proof)
+}
+
+/// Returns the name of a workflow with the first line of its message, if it has one.
+#[must_use]
+pub fn workflow_title(workflow: &str, message: &str) -> String {
+    match message.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => format!("{workflow}: {line}"),
+        None => workflow.to_owned(),
     }
 }
 

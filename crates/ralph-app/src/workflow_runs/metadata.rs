@@ -1,5 +1,6 @@
 //! The metadata of a workflow run: the progress of its newest loop, and its last output. New values are merged into those of
 //! an earlier process.
+use ralph_core::receipt::ProofLevel;
 use serde_json::{Map, Value, json};
 
 /// A longer output is cut at its beginning here; the node has all of it.
@@ -21,6 +22,19 @@ impl RunMetadata {
     pub fn set_iteration(&mut self, iteration: u32, max_iterations: u32) {
         self.fields.insert("iteration_count".to_owned(), json!(iteration));
         self.fields.insert("max_iterations".to_owned(), json!(max_iterations));
+    }
+
+    /// Keeps the lowest proof level among the nodes of a run, if any of them has one.
+    pub fn set_proof(&mut self, proof: Option<ProofLevel>) {
+        match proof {
+            Some(level) => drop(self.fields.insert("proof".to_owned(), json!(level))),
+            None => drop(self.fields.remove("proof")),
+        }
+    }
+
+    #[must_use]
+    pub fn proof(&self) -> Option<ProofLevel> {
+        serde_json::from_value(self.fields.get("proof")?.clone()).ok()
     }
 
     /// Keeps the end of an output. Nodes without output change nothing.

@@ -1,7 +1,7 @@
 //! The values that the texts of a node refer to, taken from the state of the graph when the node starts.
 use std::collections::BTreeMap;
 
-use ralph_core::workflow::graph::{Graph, GraphState, NodeIndex};
+use ralph_core::workflow::graph::{CompiledNode, Graph, GraphState, NodeIndex};
 use ralph_core::workflow::{
     NodeId, NodeOutput, TextReference, TextValues, ValueReference, VariableValues, WorkflowVariable, find_references,
 };
@@ -26,9 +26,13 @@ impl NodeValues {
             | TextReference::Variable(_) => None,
         });
         let mut outputs = BTreeMap::new();
+        let own = graph.node(node).map(CompiledNode::id);
         for id in named {
-            if let Some(output) = state.output_from(graph, node, &id) {
-                outputs.insert(id, output.clone());
+            match state.output_from(graph, node, &id) {
+                // The prompt of a loop may read its own output, which is empty before the loop has ended.
+                Some(NodeOutput::NotRun) if own == Some(&id) => drop(outputs.insert(id, NodeOutput::Skipped)),
+                Some(output) => drop(outputs.insert(id, output.clone())),
+                None => {}
             }
         }
         Self { outputs, previous: state.previous_outputs(graph, node), ..Self::default() }

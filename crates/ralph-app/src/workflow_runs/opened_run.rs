@@ -99,7 +99,7 @@ impl GraphStart {
             AppError::preflight(format!("the nodes of workflow run {run} cannot be read")).with_cause(error)
         })?;
         if row.status == "failed" {
-            rows = repeat_failures(&parse_spec(&row)?, rows)?;
+            rows = repeat_failures(&load_spec(store, run).await?, rows)?;
         }
         let settled = nodes.iter().filter(|node| node.ended_at.is_some()).count();
         let start = Self {
@@ -191,10 +191,11 @@ fn open_log(project: &Project, run: &str, observer: &dyn WorkflowObserver) -> Ar
     }))
 }
 
-/// Reads the specification of a stored run.
-pub(super) fn parse_spec(row: &WorkflowRunRow) -> AppResult<WorkflowRunSpec> {
-    serde_json::from_str(&row.spec).map_err(|error| {
-        AppError::preflight(format!("workflow run {} was stored in another format", row.id)).with_cause(error)
+/// Loads the specification of a stored run.
+pub(super) async fn load_spec(store: &Store, run: &str) -> AppResult<WorkflowRunSpec> {
+    let spec = store.workflow_spec(run).await?.unwrap_or_default();
+    serde_json::from_str(&spec).map_err(|error| {
+        AppError::preflight(format!("workflow run {run} was stored in another format")).with_cause(error)
     })
 }
 
@@ -204,8 +205,9 @@ fn repeat_failures(spec: &WorkflowRunSpec, rows: StoredGraph) -> AppResult<Store
     let state = GraphState::restore(&graph, graph_settings(spec), &rows);
     let plan = RerunPlan::from_failures(&graph, &state);
     let reset = plan.reset_rows(&graph, &rows);
+    let replaced: BTreeSet<(&str, u32)> = reset.iter().map(|row| (row.key.as_str(), row.generation)).collect();
     let mut nodes = rows.nodes;
-    nodes.retain(|row| reset.iter().all(|new| (&new.key, new.generation) != (&row.key, row.generation)));
+    nodes.retain(|row| !replaced.contains(&(row.key.as_str(), row.generation)));
     nodes.extend(reset);
     Ok(StoredGraph { nodes, stopping: None, ..rows })
 }

@@ -6,7 +6,7 @@ use ralph_engine::run_driver::{Clock, RunSpec, new_run_id};
 use ralph_store::{NewWorkflowAnswer, Store, WorkflowAnswerRow, WorkflowRunRow};
 
 use super::lookup::{FoundWorkflowRun, find_root_run, find_workflow_run};
-use super::opened_run::parse_spec;
+use super::opened_run::load_spec;
 use crate::control::{GuideResult, send_guidance, user_name};
 use crate::error::{AppError, AppResult};
 use crate::run::{is_orphaned, refuse_command_by_agent};
@@ -152,7 +152,7 @@ pub async fn limit_workflow_run(project: &Project, part: Option<&str>, changes: 
     let (store, run) = find_open_run(project, part).await?;
     let present = match ordered_limit(&store, &run.id).await? {
         Some(limit) => Some(limit),
-        None => parse_spec(&run)?.max_cost_micros,
+        None => load_spec(&store, &run.id).await?.max_cost_micros,
     };
     let limit = match (change, present) {
         (LimitChange::Total(total), _) => total,
@@ -168,7 +168,7 @@ pub async fn limit_workflow_run(project: &Project, part: Option<&str>, changes: 
 }
 
 /// Returns the run without a parent, which has not ended.
-async fn find_open_run(project: &Project, part: Option<&str>) -> AppResult<(Store, WorkflowRunRow)> {
+pub(super) async fn find_open_run(project: &Project, part: Option<&str>) -> AppResult<(Store, WorkflowRunRow)> {
     let FoundWorkflowRun { store, run } = find_workflow_run(project, part).await?;
     let run = find_root_run(&store, run).await?;
     if run.ended_at.is_some() {

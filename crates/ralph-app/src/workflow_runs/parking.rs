@@ -152,6 +152,7 @@ impl WorkflowDriver {
             exit_code: exit_code::BLOCKED,
             output: None,
             proof: None,
+            node_proof: None,
             questions,
         })
     }

@@ -215,9 +215,11 @@ fn hash_files(files: &[PathBuf], workflow: &Workflow) -> String {
     sha256_hex(content)
 }
 
-pub(super) fn workflow_error(error: &WorkflowError) -> AppError {
+/// Converts the error of a workflow that cannot be found or loaded.
+#[must_use]
+pub fn workflow_error(error: &WorkflowError) -> AppError {
     match error {
-        WorkflowError::Unknown { hint, .. } => AppError::invalid_request(error).with_advice(hint.clone()),
+        WorkflowError::Unknown { hint, .. } => AppError::not_found(error).with_advice(hint.clone()),
         WorkflowError::Broken { problems, .. } => {
             let failure = problems.iter().fold(AppError::preflight(error), AppError::with_cause);
             let hint = problems.iter().find_map(|problem| problem.hint.clone());

@@ -1,6 +1,7 @@
 //! Prepares an activity when the graph starts it: its texts are resolved against the outputs as they are now.
 use std::collections::BTreeMap;
 
+use ralph_core::prompt::RejectionFeedback;
 use ralph_core::workflow::graph::{Activity, ActivityAction, ActivityId, CompiledNode, Graph, GraphState, NodeIndex};
 use ralph_core::workflow::{
     AgentOptions, ChildWorkflowNode, NodeContext, NodeKind, PromptText, WorkflowVariable, substitute_text, value_text,
@@ -8,8 +9,8 @@ use ralph_core::workflow::{
 use serde_json::Value;
 
 use super::activity::{ChildCall, NodeLoopPosition, ReadyAction, ReadyActivity, SessionChoice, ShellText, prompt_text};
+use super::child_inputs::{ChildInputs, name_in_parent, resolve_child_inputs};
 use super::node_values::NodeValues;
-use super::prepare::resolve_inputs;
 use super::services::RunServices;
 
 /// Returns the name of an activity in the whole run.
@@ -40,6 +41,7 @@ pub fn prepare_activity(
         is_recovery: work.is_recovery,
         report: context.report(work),
         session: context.session_choice(),
+        feedback: context.group_feedback(),
     })
 }
 
@@ -105,35 +107,16 @@ impl ActivityContext<'_> {
         let target = target.ok_or_else(|| format!("the workflow {} was not found", child.workflow))?;
         let texts: Vec<String> = self.texts();
         let values = self.values(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let mut inputs = resolve_with(&child.with, &values)?;
-        let input = child.input.as_deref().unwrap_or_default();
-        let input = values.with_text_values(|values| substitute_text(input, values));
-        let mut message = input.map_err(|error| format!("input: {error}"))?.text;
-        if let (Some(fan_out), Some(item)) = (&child.fan_out, item) {
-            let text = value_text(item).into_owned();
-            match target.workflow.inputs.contains_key(&fan_out.item_name) {
-                true => drop(inputs.insert(fan_out.item_name.clone(), text)),
-                false => message = text,
-            }
-        }
-        let inputs = resolve_inputs(&target.workflow, &inputs).map_err(|error| error.to_string())?;
+        let ChildInputs { message, inputs } = resolve_child_inputs(child, &target.workflow, item, &values)?;
         let call = ChildCall {
             activity: self.id,
             workflow: child.workflow.clone(),
             message,
             inputs,
             own_worktree: child.own_worktree,
-            parent_node: self.name_in_parent(),
+            parent_node: name_in_parent(self.graph, self.state, self.id),
         };
         Ok((ReadyAction::Child(call), values))
-    }
-
-    /// Names the node, the iteration of its group and the item: that of at most one child run that is still open.
-    fn name_in_parent(&self) -> String {
-        let progress = self.node.group.and_then(|group| self.state.group_progress(group));
-        let generation = progress.map(|progress| format!("@{}", progress.generation)).unwrap_or_default();
-        let item = self.id.item.map(|item| format!("[{item}]")).unwrap_or_default();
-        format!("{}{generation}{item}", self.node.key)
     }
 
     fn find_items(&self, child: &ChildWorkflowNode) -> Result<(ReadyAction, NodeValues), String> {
@@ -193,6 +176,14 @@ impl ActivityContext<'_> {
         let Some(progress) = self.node.group.and_then(|group| self.state.group_progress(group)) else { return };
         values.set_variable(WorkflowVariable::LoopUserInput, progress.user_input.clone());
         values.set_variable(WorkflowVariable::LoopPrevOutput, progress.previous_output.text().to_owned());
+    }
+
+    /// Returns why the last iterations of the groups around the node did not count as done, the nearest group first.
+    fn group_feedback(&self) -> String {
+        let group_of = |node: NodeIndex| self.graph.node(node).and_then(|node| node.group);
+        let groups = std::iter::successors(self.node.group, |group| group_of(*group));
+        let feedback = groups.filter_map(|group| self.state.group_progress(group)?.feedback.as_ref());
+        feedback.map(RejectionFeedback::to_prompt_section).collect()
     }
 
     fn options(&self) -> Option<&AgentOptions> {

@@ -10,8 +10,8 @@ use ralph_util::{private_files, suggest};
 
 use super::journal::decode_rows;
 use super::lookup::{FoundWorkflowRun, find_workflow_run};
+use super::opened_run::load_spec;
 use super::prepare::{AgentResolver, PreparedWorkflow, ResolvedAgents, ReusedRun, resolve_inputs};
-use super::spec::WorkflowRunSpec;
 use super::trust::ensure_workflows_approved;
 use crate::config::Settings;
 use crate::error::{AppError, AppResult, ErrorKind};
@@ -45,14 +45,13 @@ pub async fn prepare_rerun(
             .with_advice(format!("repeat that one: ralph workflow rerun {} --from NODE", short_id(parent))));
     }
     let nodes = store.nodes_of_workflow_run(&row.id).await?;
+    let mut spec = load_spec(&store, &row.id).await?;
     store.close().await;
     if !is_orphaned(project, &row.id) {
         return Err(AppError::preflight(format!("workflow run {} is still running", short_id(&row.id)))
             .with_advice("wait for its end, or cancel it"));
     }
     ensure_workflows_approved(project, person)?;
-    let mut spec: WorkflowRunSpec =
-        serde_json::from_str(&row.spec).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     let graph = Graph::compile(&spec.workflow).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
     let from = graph.find(request.from).ok_or_else(|| unknown_node_error(&graph, request.from))?;
     let rows = decode_rows(&nodes).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;

@@ -6,7 +6,7 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::RunEnd;
 use ralph_engine::lock::RunOwner;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{Clock, ControlInput, EngineError, OutputVisibility, StoredAgent};
+use ralph_engine::run_driver::{Clock, EngineError, OutputVisibility, StoredAgent};
 use ralph_process::{Keeper, StartupPipe};
 use ralph_store::{FIRST_FENCE, NewWorkflowRun, OpenMode, Store, WorkflowRunRow, WorkflowStep};
 use ralph_util::redact;
@@ -18,7 +18,7 @@ use super::journal::RunStatus;
 use super::log::WorkflowLog;
 use super::lookup::{find_root_run, load_tree_cost};
 use super::observer::WorkflowObserver;
-use super::opened_run::{DriveLinks, GraphStart, OpenedRun, RunLocks, parse_spec, take_locks};
+use super::opened_run::{DriveLinks, GraphStart, OpenedRun, RunLocks, load_spec, take_locks};
 use super::orders::ordered_limit;
 use super::prepare::PreparedWorkflow;
 use super::services::{WorkflowBudget, WorkflowHost};
@@ -27,7 +27,7 @@ use super::worktree::set_up;
 use crate::config::{ConfigSource, Settings};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
-use crate::run::{WorktreeOutcome, abandon_store, kill_leftover_processes};
+use crate::run::{ControlSource, WorktreeOutcome, abandon_store, kill_leftover_processes};
 use crate::view::short_id;
 
 /// The process that drives workflow runs.
@@ -36,6 +36,7 @@ pub struct WorkflowProcess {
     pub config: ConfigSource,
     /// Starts agents and programs. It must be forked before this process has a second thread and before it takes a lock.
     pub keeper: Keeper,
+    pub control: ControlSource,
     pub person: Box<dyn Interaction + Send>,
     pub observer: Arc<dyn WorkflowObserver>,
     /// Releases the command that has started this process in the background, once the run is stored.
@@ -81,7 +82,7 @@ pub async fn resume_workflow_run(
     project: &Project,
     row: WorkflowRunRow,
     store: Store,
-    process: WorkflowProcess,
+    mut process: WorkflowProcess,
 ) -> AppResult<FinishedWorkflow> {
     let is_child = row.parent.is_some();
     let row = find_root_run(&store, row).await?;
@@ -89,10 +90,11 @@ pub async fn resume_workflow_run(
         let message = format!("workflow run {}, which has started it, has ended: {}", short_id(&row.id), row.status);
         return Err(AppError::preflight(message));
     }
-    let spec = parse_spec(&row)?;
+    let spec = load_spec(&store, &row.id).await?;
     let locks = take_locks(project, &row.id, &spec).await?;
     redact::prepare_secrets();
     let fence = store.take_over_workflow_run(&row.id, &locks.owner.to_json()).await?;
+    process.startup.take().into_iter().for_each(StartupPipe::release_parent);
     kill_leftover_processes(&row.id, process.person.as_ref());
     let (row, start) = GraphStart::load(&store, &row.id, fence).await?;
     let opened = OpenedRun {
@@ -159,17 +161,18 @@ pub(super) async fn insert_run(
     Ok(store.insert_workflow_run(&new, &first).await?)
 }
 
-/// Drives a run without a parent: signals control it.
+/// Drives a run without a parent.
 async fn drive_in_process(
     opened: OpenedRun,
     process: WorkflowProcess,
     store: Store,
     _locks: RunLocks,
 ) -> AppResult<FinishedWorkflow> {
-    let mut control = ControlInput::from_signals().map_err(|source| EngineError::Signals { source })?;
-    let worktree = opened.open_worktree(&process.settings)?;
+    let WorkflowProcess { settings, config, keeper, control, person, observer, startup: _ } = process;
+    let mut control = control.open()?;
+    let worktree = opened.open_worktree(&settings)?;
     if let Some(assigned) = &worktree
-        && let Some(signal) = set_up(assigned, &opened.project, &opened.run, &process.keeper, &mut control).await?
+        && let Some(signal) = set_up(assigned, &opened.project, &opened.run, &keeper, &mut control).await?
     {
         return Ok(stopped_in_setup(opened, signal));
     }
@@ -178,8 +181,20 @@ async fn drive_in_process(
     let budget = WorkflowBudget::new(limit, u64::try_from(spent).unwrap_or(0));
     let store = Arc::new(store);
     let run = opened.run.clone();
-    let links = DriveLinks { control, observer: Arc::clone(&process.observer), parent: None };
-    let host = host_of(process, Arc::clone(&store), budget, &opened);
+    // The log contains the tool calls of agents even if the terminal does not show them.
+    let host = WorkflowHost {
+        settings,
+        config,
+        visibility: OutputVisibility::Shown,
+        keeper,
+        store: Arc::clone(&store),
+        person,
+        budget,
+        agent_slots: Arc::new(Semaphore::new(opened.spec.slots.max(1) as usize)),
+        root: opened.run.clone(),
+        is_pausing: AtomicBool::new(false),
+    };
+    let links = DriveLinks { control, observer, parent: None };
     let driven = opened.drive_graph(Arc::new(host), links, worktree).await;
     let cost = match &driven {
         Ok(_) => load_tree_cost(&store, &run).await,
@@ -213,24 +228,7 @@ pub(super) fn interrupted_end(signal: StopSignal) -> WorkflowEnd {
         exit_code: end.exit_code,
         output: None,
         proof: None,
+        node_proof: None,
         questions: Vec::new(),
-    }
-}
-
-fn host_of(process: WorkflowProcess, store: Arc<Store>, budget: WorkflowBudget, opened: &OpenedRun) -> WorkflowHost {
-    let WorkflowProcess { settings, config, keeper, person, observer: _, startup: _ } = process;
-    let agent_slots = Arc::new(Semaphore::new(opened.spec.slots.max(1) as usize));
-    // The log contains the tool calls of agents even if the terminal does not show them.
-    WorkflowHost {
-        settings,
-        config,
-        visibility: OutputVisibility::Shown,
-        keeper,
-        store,
-        person,
-        budget,
-        agent_slots,
-        root: opened.run.clone(),
-        is_pausing: AtomicBool::new(false),
     }
 }

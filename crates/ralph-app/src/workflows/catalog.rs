@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ralph_engine::project::Project;
 use ralph_util::suggest;
+use serde_json::{Value, json};
 
 use super::built_in::BUILT_IN_WORKFLOWS;
 use super::commands::CommandLibrary;
@@ -17,6 +18,7 @@ use super::load::{LoadedWorkflow, MAX_FILE_BYTES, WorkflowText, load_text};
 use super::name_scan::scan_workflow_name;
 use super::problem::WorkflowProblem;
 use super::read_file::read_text_file;
+use super::triggers::find_triggers;
 use crate::config::TemplateLibrary;
 
 /// The workflows of a project, of the user, and of ralph.
@@ -109,6 +111,23 @@ impl WorkflowFolders {
             self.folders.push(WorkflowFolder { origin: WorkflowOrigin::File, path: path.to_path_buf(), layout });
         }
         self
+    }
+}
+
+impl CatalogEntry {
+    /// Returns the object of a workflow in lists.
+    #[must_use]
+    pub fn to_json(&self, loaded: &LoadResult) -> Value {
+        let workflow = loaded.as_ref().ok().map(|loaded| &loaded.workflow);
+        json!({
+            "name": self.name,
+            "description": workflow.map(|workflow| &workflow.description),
+            "triggers": workflow.map(|workflow| find_triggers(&workflow.description)),
+            "origin": self.origin,
+            "file": self.path,
+            "nodes": loaded.as_ref().ok().map(|loaded| loaded.node_count),
+            "error": loaded.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string),
+        })
     }
 }
 

@@ -190,7 +190,9 @@ fn missing_id(kind: &GraphProblemKind) -> Option<&NodeId> {
         | GraphProblemKind::ChildInGroup
         | GraphProblemKind::EmptyGroup
         | GraphProblemKind::EmptyGraph
-        | GraphProblemKind::OutcomeNotDeclared(_) => None,
+        | GraphProblemKind::OutcomeNotDeclared(_)
+        | GraphProblemKind::ValueAsName { .. }
+        | GraphProblemKind::ValueAsProgram { .. } => None,
     }
 }
 

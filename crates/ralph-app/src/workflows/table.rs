@@ -214,8 +214,7 @@ impl<'a> Table<'a> {
         let node = self.get(key)?;
         let text = self.text_of(key, node)?;
         let digits = text.replace('_', "");
-        let is_plain = node.style.is_bare() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let parsed = digits.parse::<u64>().ok().filter(|_| is_plain);
+        let parsed = parse_whole_number(&digits).filter(|_| node.style.is_bare());
         let Some(number) = parsed else {
             self.report_value(key, &format!("{text:?} is not a whole number"), "write digits, such as 10");
             return None;
@@ -321,4 +320,16 @@ pub(crate) fn to_json(node: &DocumentNode) -> Value {
             entries.iter().map(|entry| (entry.key.clone(), to_json(&entry.node))).collect::<Map<_, _>>().into()
         }
     }
+}
+
+/// Reads a whole number of YAML: `120000`, or as a float, `1.2e5` or `120000.0`.
+fn parse_whole_number(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    let is_float = text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    let number: f64 = text.parse().ok().filter(|_| is_float)?;
+    // Floats up to this size are exact.
+    (number.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(&number)).then_some(number as u64)
 }

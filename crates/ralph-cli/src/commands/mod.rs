@@ -26,9 +26,9 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
 use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
-use look::{attach, diff, events, inbox, logs, runs, show, stats, status, verify, why};
+use look::{attach, board, diff, events, inbox, logs, runs, show, stats, status, verify, why};
 use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
-use run::{classic, demo, resume, run_args, run_command};
+use run::{classic, demo, resume, run_args, run_command, serve};
 use set_up::{agents, config, doctor, init, install, templates, trust};
 use tasks::{land, rewind, task, work};
 use workflows::workflow;
@@ -76,9 +76,11 @@ enum CliCommand {
     Prompt(Box<classic::PromptArgs>),
     Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
+    Serve(serve::ServeArgs),
     Attach(attach::AttachArgs),
     #[command(visible_alias = "ps")]
     Status(status::StatusArgs),
+    Board(board::BoardArgs),
     Inbox(inbox::InboxArgs),
     #[command(visible_aliases = ["stop", "kill"])]
     Cancel(cancel::CancelArgs),
@@ -219,6 +221,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Prompt(args) => classic::run_prompt_mode(&args),
         CliCommand::Resume(args) => resume::run(&args),
         CliCommand::Demo(args) => demo::run(&args),
+        CliCommand::Serve(args) => serve::run(&args),
         CliCommand::Attach(args) => attach::run(&args),
         CliCommand::Status(args) | CliCommand::RalphStatus(args) => status::run(&args),
         CliCommand::Cancel(args) | CliCommand::RalphCancel(args) => cancel::run(&args),
@@ -242,6 +245,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Show(args) => show::run(&args),
         CliCommand::Why(args) => why::run(&args),
+        CliCommand::Board(args) => board::run(&args),
         CliCommand::Inbox(args) => inbox::run(&args),
         CliCommand::Logs(args) => logs::run(&args),
         CliCommand::Stats(args) => stats::run(&args),

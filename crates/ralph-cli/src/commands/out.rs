@@ -78,6 +78,11 @@ pub fn print_line(text: &str) {
     print_data(&format!("{text}\n"));
 }
 
+/// Prints a line that contains a secret for its reader, as it is.
+pub fn print_secret_line(text: &str) {
+    write_stdout(&format!("{text}\n"));
+}
+
 /// Prints a note for people to stderr, wrapped to the width of a terminal.
 pub fn print_note(text: &str) {
     let clean = redact::redact_text(text);

@@ -7,6 +7,8 @@ mod process_table;
 mod terminal;
 
 mod agents;
+mod board;
+mod browser;
 mod cheating;
 mod config;
 mod control;
@@ -15,6 +17,7 @@ mod output;
 mod processes;
 mod real;
 mod run;
+mod server;
 mod sessions;
 mod state;
 mod tasks;

@@ -210,7 +210,7 @@ impl TaskProgress {
         Some(Self { run: None, rounds: 0, attempts: 0, reports, accepted_by_person: None, ..self })
     }
 
-    /// Returns the progress after the user continued the ended run of a stage. A failed attempt goes on and is not counted.
+    /// Returns the progress after the user continued the ended run of a stage. A failed attempt continues and is not counted.
     #[must_use]
     pub fn reopen_stage(mut self, stage: Role, run: String) -> Self {
         let is_failure = |report: &StageReport| report.stage == stage && report.how == StageOutcome::Failed;

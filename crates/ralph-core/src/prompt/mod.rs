@@ -1,5 +1,6 @@
 //! The prompts for the agent. A prompt contains exactly one live promise tag: tags in text quoted from agents or checks
 //! are neutralised, and values are inserted once and literally.
+pub mod prompt_sections;
 pub mod prompt_variables;
 
 use alloc::format;
@@ -112,6 +113,12 @@ impl RejectionFeedback {
     #[must_use]
     pub fn rejected_completion(reason: String, tail: String) -> Self {
         Self { kind: FeedbackKind::RejectedCompletion, reason, tail }
+    }
+
+    /// Returns the section of a prompt that says it.
+    #[must_use]
+    pub fn to_prompt_section(&self) -> String {
+        render_rejection(self)
     }
 
     /// Returns the feedback for an agent that asked to wait.

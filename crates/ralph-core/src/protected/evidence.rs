@@ -252,7 +252,7 @@ mod tests {
     // finding: N9
     #[test]
     fn a_changed_file_that_a_check_runs_through_another_file_limits_the_proof() {
-        let run_files = [RunFile { path: "ci/t.sh".into(), by: "Makefile".into() }].into();
+        let run_files = [RunFile { path: "ci/t.sh".into(), is_new: false, by: "Makefile".into() }].into();
         let nothing = report(&[], ProtectedFinding::NothingLeft);
         let evidence = protected_tests_evidence(ProtectedReport { run_files, ..nothing }).unwrap();
         let limit = "the work changed ci/t.sh, which Makefile runs";

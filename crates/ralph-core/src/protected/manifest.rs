@@ -5,8 +5,12 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
 
-use super::build_files::{XmlMarks, compared_gradle_lines, deciding_elements, deciding_gradle_lines};
+use super::build_files::{compared_gradle_lines, deciding_elements, deciding_gradle_lines};
 use super::cmake_commands::{compared_commands, deciding_commands, merge_commands, redefines_test_command};
+use super::manifest_keys::{
+    CARGO_KEYS, DOTNET, GO_MODULE_MARKS, JSON_KEYS, MESON_MARKS, POM, PYPROJECT_KEYS, SETUP_CFG_KEYS, TEST_LINE_MARKS,
+    TSCONFIG_KEYS, TSCONFIG_OPTIONS,
+};
 use super::sections::{DecidingKeys, SectionSyntax, SectionedText};
 
 /// How the deciding parts of a manifest are found.
@@ -28,163 +32,6 @@ pub enum ManifestKind {
     /// JSON with comments, of which the selection of files and the strictness decide.
     TsConfig,
 }
-
-const JSON_KEYS: &[&str] = &[
-    "scripts",
-    "jest",
-    "mocha",
-    "ava",
-    "vitest",
-    "nyc",
-    "c8",
-    "tap",
-    "config",
-    "workspaces",
-    "tasks",
-    "test",
-    "babel",
-    "cypress",
-    "playwright",
-    "autoload-dev",
-    "overrides",
-    "resolutions",
-    "pnpm",
-    "wireit",
-    "nx",
-    "eslintConfig",
-    "eslintIgnore",
-    "xo",
-];
-
-const TSCONFIG_KEYS: &[&str] = &["include", "exclude", "files", "extends", "references"];
-
-const TSCONFIG_OPTIONS: &[&str] = &[
-    "allowUnreachableCode",
-    "checkJs",
-    "noEmit",
-    "noFallthroughCasesInSwitch",
-    "noImplicitAny",
-    "noImplicitReturns",
-    "noUnusedLocals",
-    "noUnusedParameters",
-    "skipLibCheck",
-    "strict",
-    "strictNullChecks",
-];
-
-const CARGO_KEYS: &[DecidingKeys] = &[
-    DecidingKeys::all("test"),
-    DecidingKeys::all("bench"),
-    DecidingKeys::some("lib", &["test", "doctest", "bench", "harness", "path", "required-features"]),
-    DecidingKeys::some("bin", &["test", "harness", "required-features"]),
-    DecidingKeys::some("example", &["test", "harness", "required-features"]),
-    DecidingKeys::some("package", &["autotests", "autobenches", "autobins", "autoexamples", "autolib"]),
-    DecidingKeys::some("workspace", &["members", "exclude", "default-members"]),
-    DecidingKeys::all("profile"),
-    DecidingKeys::all("lints"),
-    DecidingKeys::all("workspace.lints"),
-    DecidingKeys::all("package.metadata.nextest"),
-];
-
-const PYPROJECT_KEYS: &[DecidingKeys] = &[
-    DecidingKeys::all("tool.pytest"),
-    DecidingKeys::all("tool.tox"),
-    DecidingKeys::all("tool.nox"),
-    DecidingKeys::all("tool.coverage"),
-    DecidingKeys::all("tool.hatch.envs"),
-    DecidingKeys::all("tool.poe"),
-    DecidingKeys::all("tool.taskipy"),
-    DecidingKeys::all("tool.pdm.scripts"),
-    DecidingKeys::all("project.entry-points.pytest11"),
-    DecidingKeys::all("tool.pixi.tasks"),
-    DecidingKeys::all("tool.rye.scripts"),
-    DecidingKeys::all("tool.hatch.scripts"),
-    DecidingKeys::all("tool.doit"),
-    DecidingKeys::all("tool.invoke"),
-    DecidingKeys::all("tool.ward"),
-    DecidingKeys::all("tool.ruff"),
-    DecidingKeys::all("tool.mypy"),
-    DecidingKeys::all("tool.pyright"),
-    DecidingKeys::all("tool.pylint"),
-    DecidingKeys::all("tool.flake8"),
-    DecidingKeys::all("tool.bandit"),
-];
-
-const SETUP_CFG_KEYS: &[DecidingKeys] = &[
-    DecidingKeys::all("tool:pytest"),
-    DecidingKeys::all("pytest"),
-    DecidingKeys::all("unittest"),
-    DecidingKeys::all("nosetests"),
-    DecidingKeys::all("coverage:run"),
-    DecidingKeys::all("tox"),
-    DecidingKeys::all("aliases"),
-    DecidingKeys::all("test"),
-    DecidingKeys::all("mypy"),
-    DecidingKeys::all("flake8"),
-    DecidingKeys::all("pylint"),
-];
-
-const POM: XmlMarks = XmlMarks {
-    marks: &[
-        "surefire",
-        "failsafe",
-        "skiptests",
-        "skipits",
-        "maven.test",
-        "testfailureignore",
-        "<test>",
-        "testsource",
-        "testresource",
-        "testexclude",
-        "<module>",
-        "<exclude>",
-        "<include>",
-        "<profile>",
-        "<skip>",
-        "<groups>",
-        "argline",
-        "<packaging>",
-        "<parent>",
-        "<extension>",
-        "<phase>none",
-        "<sourcedirectory>",
-        "<outputdirectory>",
-        "<testoutputdirectory>",
-        "antrun",
-        "exec-maven",
-        "gmaven",
-    ],
-    whole_element: "plugin",
-};
-
-const DOTNET: XmlMarks = XmlMarks {
-    marks: &[
-        "istestproject",
-        "<compile",
-        "runsettings",
-        "vstest",
-        "<import",
-        "<target ",
-        "<target>",
-        "testing",
-        "defaultitemexcludes",
-        "enabledefault",
-        "defineconstants",
-        "<usingtask",
-        "<choose",
-        "<project ",
-        "condition=",
-        "nowarn",
-        "warningsaserrors",
-    ],
-    whole_element: "Target",
-};
-
-const MESON_MARKS: &[&str] = &["test(", "benchmark(", "should_fail"];
-
-const TEST_LINE_MARKS: &[&str] = &["test", "manual", "tags", "skip"];
-
-const GO_MODULE_MARKS: &[&str] = &["=>", "toolchain", "godebug"];
 
 impl ManifestKind {
     /// Returns whether the deciding parts differ. `None` is a file that does not exist.
@@ -428,6 +275,19 @@ mod tests {
         ];
         for (kind, base, claimed, decides) in cases {
             assert_eq!(kind.deciding_parts_differ(base, claimed), *decides, "{kind:?}: {claimed}");
+        }
+    }
+
+    // spec: V15
+    #[test]
+    fn a_part_that_puts_other_code_in_place_of_a_dependency_decides() {
+        use ManifestKind::{Cargo, PackageJson};
+        for (kind, base, claimed) in [
+            (Cargo, "[dependencies]\n", "[dependencies]\n[patch.\"https://a/b\"]\nc = { path = \"stub\" }\n"),
+            (PackageJson, "{}", r##"{"imports":{"#a":"./stub.js"}}"##),
+            (PackageJson, "{}", r#"{"autoload":{"files":["stub.php"]}}"#),
+        ] {
+            assert!(kind.deciding_parts_differ(base, claimed), "{kind:?}: {claimed}");
         }
     }
 

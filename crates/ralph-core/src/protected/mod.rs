@@ -5,6 +5,8 @@ mod cmake_commands;
 mod evidence;
 mod inline_tests;
 mod manifest;
+mod manifest_keys;
+mod path_classifier;
 mod path_pattern;
 mod recipes;
 mod run_files;
@@ -15,13 +17,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use path_classifier::ranked_patterns;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{ProtectedFinding, ProtectedReport, protected_tests_evidence};
 pub use inline_tests::{InlineTestChange, find_inline_test_change, may_have_inline_tests};
 pub use manifest::ManifestKind;
+pub use path_classifier::PathClassifier;
 pub use path_pattern::matches_pattern;
-pub use run_files::{RunFile, find_run_files};
+pub use run_files::{RunFile, UnprotectedChanges, find_run_files};
 pub use tables::{ECOSYSTEMS, Ecosystem};
 
 /// The consequence of a change of a protected test.
@@ -104,18 +108,11 @@ impl ProtectedChange {
     }
 }
 
-/// Returns why a path, relative to the root of the work tree, is protected. A file that decides is more than a test.
+/// Returns why a path, relative to the root of the work tree, is protected. [`PathClassifier`] is for many paths.
 #[must_use]
 pub fn classify_path(path: &str) -> Option<ProtectedKind> {
-    let matches_any = |patterns: &[&str]| patterns.iter().any(|pattern| matches_pattern(pattern, path));
-    let manifests = || ECOSYSTEMS.iter().flat_map(|ecosystem| ecosystem.manifests);
-    if ECOSYSTEMS.iter().any(|ecosystem| matches_any(ecosystem.deciding)) {
-        Some(ProtectedKind::Deciding)
-    } else if ECOSYSTEMS.iter().any(|ecosystem| matches_any(ecosystem.tests)) {
-        Some(ProtectedKind::Test)
-    } else {
-        manifests().find(|(pattern, _)| matches_pattern(pattern, path)).map(|(_, kind)| ProtectedKind::Manifest(*kind))
-    }
+    let found = ranked_patterns().find(|(pattern, _)| matches_pattern(pattern, path));
+    found.map(|(_, kind)| kind)
 }
 
 /// Returns the change of a protected file, or `None` if the path is not protected or the change is welcome. `read_parts`

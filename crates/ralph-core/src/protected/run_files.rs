@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 
 use serde_json::Value;
 
-use super::classify_path;
 use super::path_pattern::matches_pattern;
 use super::recipes::{MakeFile, select_scripts};
+use super::{FileChange, classify_path};
 use crate::criterion::{CheckCommand, ExecutedFiles, ExternalCheck, TaskCall};
 
 /// How many files are read.
@@ -20,10 +20,34 @@ const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const JUSTFILES: &[&str] = &["justfile", "Justfile", ".justfile"];
 const SHELL_ENDINGS: &[&str] = &[".sh", ".bash", ".zsh", ".ksh"];
 
+/// The files that the work changed and that are neither sealed nor protected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnprotectedChanges {
+    /// Files that existed before.
+    pub changed: BTreeSet<String>,
+    pub added: BTreeSet<String>,
+}
+
+impl UnprotectedChanges {
+    pub fn insert(&mut self, path: String, change: FileChange) {
+        let paths = match change {
+            FileChange::Added => &mut self.added,
+            FileChange::Removed | FileChange::Modified => &mut self.changed,
+        };
+        paths.insert(path);
+    }
+
+    pub fn extend(&mut self, other: Self) {
+        self.changed.extend(other.changed);
+        self.added.extend(other.added);
+    }
+}
+
 /// A changed file that a check runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFile {
     pub path: String,
+    pub is_new: bool,
     /// The caller: a file, or the command of a check.
     pub by: String,
 }
@@ -32,19 +56,20 @@ impl RunFile {
     /// Returns the change as a sentence without a period.
     #[must_use]
     pub fn describe(&self) -> String {
-        format!("the work changed {}, which {} runs", self.path, self.by)
+        let change = if self.is_new { "added" } else { "changed" };
+        format!("the work {change} {}, which {} runs", self.path, self.by)
     }
 }
 
-/// Returns the changed files that the checks run through another file. `changed` are existing files that are neither sealed
-/// nor protected; `read_base` returns the text of a file before the work.
+/// Returns the changed files that the checks run through another file. A new file counts only if make may include it without
+/// an error when it does not exist. `read_base` returns the text of a file before the work.
 pub fn find_run_files(
     checks: &[&ExternalCheck],
-    changed: &BTreeSet<String>,
+    changes: &UnprotectedChanges,
     read_base: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Vec<RunFile> {
-    let mut collector = RunFileCollector { changed, read_base, read: BTreeSet::new(), found: Vec::new() };
-    if !changed.is_empty() {
+    let mut collector = RunFileCollector { changes, read_base, read: BTreeSet::new(), found: Vec::new() };
+    if *changes != UnprotectedChanges::default() {
         for check in checks {
             let caller = Caller { folder: check.working_dir.clone().unwrap_or_default(), file: None };
             collector.read_command(&check.command, &caller);
@@ -61,7 +86,7 @@ struct Caller {
 }
 
 struct RunFileCollector<'a> {
-    changed: &'a BTreeSet<String>,
+    changes: &'a UnprotectedChanges,
     read_base: &'a mut dyn FnMut(&str) -> Option<String>,
     read: BTreeSet<String>,
     found: Vec<RunFile>,
@@ -90,9 +115,22 @@ impl RunFileCollector<'_> {
     /// Records a file that a file runs. The files that a check itself names are sealed.
     fn record(&mut self, path: &str, by: Option<&str>) {
         let Some(by) = by else { return };
-        let is_new = self.changed.contains(path) && !self.found.iter().any(|known| known.path == path);
-        if is_new {
-            self.found.push(RunFile { path: path.to_owned(), by: by.to_owned() });
+        if self.changes.changed.contains(path) {
+            self.record_once(RunFile { path: path.to_owned(), is_new: false, by: by.to_owned() });
+        }
+    }
+
+    /// Records a file that a file of make includes.
+    fn record_included(&mut self, path: &str, by: &str) {
+        self.record(path, Some(by));
+        if self.changes.added.contains(path) {
+            self.record_once(RunFile { path: path.to_owned(), is_new: true, by: by.to_owned() });
+        }
+    }
+
+    fn record_once(&mut self, file: RunFile) {
+        if !self.found.iter().any(|known| known.path == file.path) {
+            self.found.push(file);
         }
     }
 
@@ -122,7 +160,7 @@ impl RunFileCollector<'_> {
                 paths.into_iter().flatten().for_each(|path| self.read_script(&path, caller));
             }
             None => {
-                let named = named_files(&command.to_string(), &caller.folder, self.changed);
+                let named = named_files(&command.to_string(), &caller.folder, &self.changes.changed);
                 let by = format!("`{command}`");
                 named.iter().for_each(|path| self.record(path, Some(&by)));
             }
@@ -162,7 +200,7 @@ impl RunFileCollector<'_> {
             }
             for included in MakeFile::included_files(&text) {
                 let Some(included) = join_path(folder, &included) else { continue };
-                self.record(&included, Some(&path));
+                self.record_included(&included, &path);
                 text.push('\n');
                 text.push_str(&(self.read_base)(&included).unwrap_or_default());
             }
@@ -216,7 +254,7 @@ mod tests {
     const FILES: &[(&str, &str)] = &[
         (
             "Makefile",
-            "PY ?= python3\ninclude vars.env\n.PHONY: test\nall: test\ntest: prepare\n\t@sh ci/t.sh\n\
+            "PY ?= python3\ninclude vars.env\n-include local.env\n.PHONY: test\nall: test\ntest: prepare\n\t@sh ci/t.sh\n\
                       prepare:\n\t$(PY) ci/prepare.py\n\t$(MAKE) -C sub\ndeploy:\n\tsh ci/deploy.sh\n",
         ),
         ("sub/Makefile", "all:\n\t./run.sh\n"),
@@ -231,10 +269,17 @@ mod tests {
     ];
 
     fn run_by(command: &str, changed: &[&str]) -> Vec<String> {
+        find_in_files(command, &UnprotectedChanges { changed: to_set(changed), added: BTreeSet::new() })
+    }
+
+    fn to_set(paths: &[&str]) -> BTreeSet<String> {
+        paths.iter().map(ToString::to_string).collect()
+    }
+
+    fn find_in_files(command: &str, changes: &UnprotectedChanges) -> Vec<String> {
         let check = ExternalCheck::from_shell_text(command);
-        let changed = changed.iter().map(ToString::to_string).collect();
         let mut read = |path: &str| FILES.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-        find_run_files(&[&check], &changed, &mut read).iter().map(RunFile::describe).collect()
+        find_run_files(&[&check], changes, &mut read).iter().map(RunFile::describe).collect()
     }
 
     // spec: V16
@@ -262,6 +307,15 @@ mod tests {
             let expected = format!("the work changed {path}, which {by} runs");
             assert_eq!(run_by(command, &[path, "src/lib.sh"]), [expected], "{command}");
         }
+    }
+
+    // spec: V16
+    #[test]
+    fn a_new_file_counts_only_if_make_includes_it() {
+        let changes = UnprotectedChanges { added: to_set(&["local.env", "ci/t.sh"]), ..UnprotectedChanges::default() };
+        let expected = ["the work added local.env, which Makefile runs"];
+        assert_eq!(find_in_files("make test", &changes), expected);
+        assert_eq!(find_in_files("npm test", &changes), [""; 0]);
     }
 
     // spec: V16

@@ -60,6 +60,7 @@ pub use work_files::exact_files::{
 pub use work_files::ignored::exclude_ignored;
 pub use work_files::snapshot::{complete_tree, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
 pub use work_files::worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
+pub use work_files::worktree_listing::{WorktreeListing, list_worktree};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

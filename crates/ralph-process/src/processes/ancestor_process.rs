@@ -41,9 +41,21 @@ impl AncestorProcess {
 #[must_use]
 pub fn ancestor_processes() -> Vec<AncestorProcess> {
     let own = AncestorProcess { environment: own_environment(), is_supervisor: false };
-    let parent = |pid: &Pid| platform::read_process(*pid)?.parent_pid;
-    let ancestors = std::iter::successors(parent(&getpid()), parent).take(MAX_ANCESTORS);
-    std::iter::once(own).chain(ancestors.filter_map(read_ancestor)).collect()
+    std::iter::once(own).chain(pids_upwards(parent_of(&getpid())).filter_map(read_ancestor)).collect()
+}
+
+/// Returns another process and its ancestors; nothing if it has ended, or on platforms that cannot read others.
+#[must_use]
+pub fn process_lineage(pid: Pid) -> Vec<AncestorProcess> {
+    pids_upwards(Some(pid)).filter_map(read_ancestor).collect()
+}
+
+fn pids_upwards(first: Option<Pid>) -> impl Iterator<Item = Pid> {
+    std::iter::successors(first, parent_of).take(MAX_ANCESTORS)
+}
+
+fn parent_of(pid: &Pid) -> Option<Pid> {
+    platform::read_process(*pid)?.parent_pid
 }
 
 fn read_ancestor(pid: Pid) -> Option<AncestorProcess> {

@@ -188,6 +188,22 @@ pub(crate) fn read_environment(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default()
 }
 
+/// Returns the texts of the tables of TCP connections.
+pub(crate) fn tcp_tables() -> Vec<String> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect()
+}
+
+/// Returns the processes that hold a socket open, as far as this user may see that.
+pub(crate) fn socket_holders(inode: u64) -> Vec<Pid> {
+    let target = format!("socket:[{inode}]");
+    let holds = |pid: &Pid| {
+        let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid())) else { return false };
+        let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        links.into_iter().any(|link| link.as_os_str() == target.as_str())
+    };
+    list_processes().iter().map(|process| process.pid).filter(holds).collect()
+}
+
 /// Parses `/proc/PID/stat`. The name is in parentheses and may itself contain spaces and parentheses, so the fields are
 /// counted from the last closing one.
 fn parse_stat(pid: Pid, stat: &str) -> Option<ProcessSnapshot> {

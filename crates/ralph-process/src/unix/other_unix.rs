@@ -55,6 +55,14 @@ pub(crate) fn spawn_sharing_memory(body: &mut dyn FnMut()) -> io::Result<Pid> {
 
 pub(crate) fn enlarge_pipe(_pipe: impl AsFd) {}
 
+pub(crate) fn tcp_tables() -> Vec<String> {
+    Vec::new()
+}
+
+pub(crate) fn socket_holders(_inode: u64) -> Vec<Pid> {
+    Vec::new()
+}
+
 pub(crate) fn list_processes() -> Vec<ProcessSnapshot> {
     Vec::new()
 }

@@ -1,4 +1,6 @@
 //! Reads runs, their journal, and statistics over many runs.
+pub(crate) mod changes;
+pub(crate) mod charts;
 pub(crate) mod inbox;
 pub(crate) mod run_rows;
 pub(crate) mod runs;

@@ -16,6 +16,24 @@ pub struct EventRow {
     pub body: String,
 }
 
+/// Selects a page of runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunPageFilter<'a> {
+    /// The id of the last run of the page before; `None` for the first page.
+    pub before: Option<&'a str>,
+    /// Empty: every kind.
+    pub kind: &'a str,
+    /// Empty: every agent.
+    pub agent: &'a str,
+    /// Empty: runs of every task, and those without one.
+    pub task: &'a str,
+    /// Empty: every role.
+    pub role: &'a str,
+    /// Stored statuses, of which one suffices. The first one empty: every status.
+    pub statuses: [&'a str; 2],
+    pub limit: u32,
+}
+
 /// The loop of a run as it was last stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LatestLoop {
@@ -50,6 +68,37 @@ impl Store {
             RunRow::COLUMNS
         );
         self.rows(sql!(sql, limit), RunRow::from_row).await
+    }
+
+    /// Returns a page of runs, newest first, without the passes of workflow runs.
+    pub async fn page_of_runs(&self, page: &RunPageFilter<'_>) -> Result<Vec<RunRow>, StoreError> {
+        let (started_at, id) = self.page_position("runs", page.before).await?;
+        let sql = format!(
+            "SELECT {} FROM runs WHERE workflow IS NULL AND started_at <= $1 AND (started_at < $1 OR id < $2)
+             AND ($3 = '' OR kind = $3) AND ($4 = '' OR status = $4 OR status = $5)
+             AND ($6 = '' OR agent = $6) AND ($7 = '' OR task = $7) AND ($8 = '' OR role = $8)
+             ORDER BY started_at DESC, id DESC LIMIT $9",
+            RunRow::COLUMNS
+        );
+        let RunPageFilter { before: _, kind, agent, task, role, statuses: [first, second], limit } = *page;
+        let [id, kind, first, second, agent, task, role] =
+            [&id, kind, first, second, agent, task, role].map(SqlValue::verbatim);
+        let statement = sql!(sql, started_at, id, kind, first, second, agent, task, role, limit);
+        self.rows(statement, RunRow::from_row).await
+    }
+
+    /// Returns the start and the id of the row that a page continues after; without one, values after every row.
+    pub(crate) async fn page_position(
+        &self,
+        table: &'static str,
+        before: Option<&str>,
+    ) -> Result<(i64, String), StoreError> {
+        let Some(before) = before else { return Ok((i64::MAX, String::new())) };
+        let sql = format!("SELECT started_at, id FROM {table} WHERE id = $1");
+        let position =
+            self.row(sql!(sql, SqlValue::verbatim(before)), |row| Ok((row.get("started_at")?, row.get("id")?))).await?;
+        // Nothing is older than a row that does not exist.
+        Ok(position.unwrap_or((i64::MIN, String::new())))
     }
 
     /// Returns the runs with the status `running`, newest first.

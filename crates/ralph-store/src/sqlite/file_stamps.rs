@@ -2,6 +2,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::sqlite::database_files::DATABASE_FILE;
+
 /// The state of the files of an open database at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileStamps {
@@ -30,6 +32,23 @@ pub(crate) enum DatabaseFileChange {
     /// Truncated, which ralph never does.
     Truncated,
     Removed,
+}
+
+/// Tells a reader cheaply whether the stored state may have changed: two equal stamps mean that nothing was written between
+/// them. A write of the same instant as the earlier stamp can be missed, so a reader also reads now and then without a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeStamp {
+    database: Option<FileStamp>,
+    wal: Option<FileStamp>,
+}
+
+impl ChangeStamp {
+    /// Reads the stamp of the database in a state folder. Never fails: missing files are a state too.
+    #[must_use]
+    pub fn capture(folder: &Path) -> Self {
+        let FileStamps { database, wal, shared_memory: _ } = FileStamps::capture(&folder.join(DATABASE_FILE));
+        Self { database, wal }
+    }
 }
 
 impl FileStamps {

@@ -18,6 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010.sql"),
     include_str!("migrations/0011.sql"),
     include_str!("migrations/0012.sql"),
+    include_str!("migrations/0013.sql"),
+    include_str!("migrations/0014.sql"),
 ];
 
 /// Creates a database at the newest schema at once, which is much faster than running all migrations.
@@ -116,5 +118,20 @@ mod tests {
         let mut fresh = database_from(&[FRESH_SCHEMA]).await;
         let mut migrated = database_from(MIGRATIONS).await;
         assert_eq!(describe_schema(&mut fresh).await, describe_schema(&mut migrated).await);
+    }
+
+    // spec: T9, W7
+    #[tokio::test]
+    async fn the_specification_of_a_workflow_run_of_schema_12_is_kept() {
+        let insert =
+            "INSERT INTO workflow_runs (id, workflow, status, message, spec, spec_sum, started_at, events, fence)
+            VALUES ('w', 'build', 'running', 'go', '{\"version\":1}', 7, 1, 1, 1);";
+        let mut scripts = MIGRATIONS[..13].to_vec();
+        scripts.extend([insert, MIGRATIONS[13]]);
+        let mut connection = database_from(&scripts).await;
+        let sql = "SELECT spec || ' ' || sum || ' ' || message AS line FROM workflow_specs s JOIN workflow_runs r ON r.id = s.run";
+        let rows = connection.rows(sql!(sql)).await.unwrap();
+        let lines: Vec<String> = rows.iter().map(|row| row.get("line").unwrap()).collect();
+        assert_eq!(lines, ["{\"version\":1} 7 go"]);
     }
 }

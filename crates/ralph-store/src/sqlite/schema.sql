@@ -185,8 +185,6 @@ CREATE TABLE workflow_runs (
     reason      TEXT,
     exit_code   BIGINT,
     message     TEXT NOT NULL,
-    spec        TEXT NOT NULL,
-    spec_sum    BIGINT NOT NULL,
     step_index  BIGINT NOT NULL DEFAULT 0,
     metadata    TEXT NOT NULL DEFAULT '{}',
     started_at  BIGINT NOT NULL,
@@ -197,6 +195,12 @@ CREATE TABLE workflow_runs (
     parent      TEXT,
     parent_node TEXT,
     rerun_of    TEXT
+);
+
+CREATE TABLE workflow_specs (
+    run  TEXT NOT NULL PRIMARY KEY,
+    spec TEXT NOT NULL,
+    sum  BIGINT NOT NULL
 );
 
 CREATE TABLE workflow_nodes (
@@ -232,6 +236,36 @@ CREATE TABLE workflow_answers (
     PRIMARY KEY (run, question)
 );
 
+CREATE TABLE conversation_messages (
+    conversation TEXT NOT NULL,
+    seq          BIGINT NOT NULL,
+    at           BIGINT NOT NULL,
+    -- Who wrote it; NULL: ralph.
+    author       TEXT,
+    words        TEXT NOT NULL,
+    run          TEXT,
+    is_critical  BIGINT NOT NULL DEFAULT 0,
+    -- waiting, sent or lost; NULL: nothing is sent, readers fetch it.
+    delivery     TEXT,
+    PRIMARY KEY (conversation, seq)
+);
+
+CREATE TABLE conversation_runs (
+    run          TEXT NOT NULL PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    -- The events of its journal that the conversation has got.
+    shown_events BIGINT NOT NULL DEFAULT 0,
+    at           BIGINT NOT NULL
+);
+
+-- The requests of platforms that were accepted: a platform repeats those that are answered late.
+CREATE TABLE platform_events (
+    platform TEXT NOT NULL,
+    event    TEXT NOT NULL,
+    at       BIGINT NOT NULL,
+    PRIMARY KEY (platform, event)
+);
+
 CREATE INDEX runs_by_start ON runs (started_at);
 CREATE INDEX runs_by_task ON runs (task, started_at) WHERE task IS NOT NULL;
 CREATE INDEX orders_waiting ON orders (task, run) WHERE taken_at IS NULL;
@@ -246,5 +280,8 @@ CREATE INDEX runs_by_workflow ON runs (workflow, started_at) WHERE workflow IS N
 CREATE INDEX workflow_runs_by_start ON workflow_runs (started_at);
 CREATE INDEX workflow_runs_going_on ON workflow_runs (started_at) WHERE status IN ('running', 'waiting');
 CREATE INDEX workflow_runs_by_parent ON workflow_runs (parent) WHERE parent IS NOT NULL;
+
+CREATE INDEX conversation_messages_waiting ON conversation_messages (conversation, seq) WHERE delivery = 'waiting';
+CREATE INDEX conversation_runs_by_conversation ON conversation_runs (conversation, at);
 
 INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))));

@@ -41,10 +41,48 @@ pub(crate) struct TaskStage {
     pub(crate) role: String,
 }
 
+/// Selects a page of tasks.
+#[derive(Debug, Clone, Default)]
+pub struct TaskPageFilter {
+    /// The id of the last task of the page before; `None` for the first page.
+    pub after: Option<String>,
+    /// No status: every status.
+    pub statuses: Vec<TaskStatus>,
+    pub spec: Option<String>,
+    pub limit: u32,
+}
+
 impl Store {
     /// Returns all tasks as list items, ordered by priority, then by age.
     pub async fn list_tasks(&self) -> Result<Vec<TaskListItem>, StoreError> {
         Ok(self.row(sql!(TASK_LIST_SQL), parse_task_list).await?.unwrap_or_default())
+    }
+
+    /// Returns a page of tasks as list items, in the same order.
+    pub async fn page_of_tasks(&self, page: &TaskPageFilter) -> Result<Vec<TaskListItem>, StoreError> {
+        let statuses: Vec<&str> = page.statuses.iter().map(|status| status.as_str()).collect();
+        let (after, spec) = (page.after.as_deref().unwrap_or_default(), page.spec.as_deref().unwrap_or_default());
+        let sql = format!(
+            "{TASK_LIST_SQL} WHERE t.id IN (SELECT id FROM tasks
+                WHERE ($1 = '[]' OR status IN (SELECT value FROM json_each($1))) AND ($2 = '' OR spec = $2)
+                AND ($3 = '' OR (COALESCE(priority, 3), seq) >
+                    (SELECT COALESCE(priority, 3), seq FROM tasks WHERE id = $3))
+                ORDER BY COALESCE(priority, 3), seq LIMIT $4)"
+        );
+        let [statuses, spec, after] = [&*self.to_json(&statuses)?, spec, after].map(SqlValue::verbatim);
+        Ok(self.row(sql!(sql, statuses, spec, after, page.limit), parse_task_list).await?.unwrap_or_default())
+    }
+
+    /// Returns those of the tasks that are done.
+    pub async fn done_tasks_among(&self, ids: &[String]) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT id FROM tasks WHERE status = 'done' AND id IN (SELECT value FROM json_each($1))";
+        self.rows(sql!(sql, SqlValue::verbatim(&self.to_json(&ids)?)), |row| row.get("id")).await
+    }
+
+    /// Returns how many tasks there are.
+    pub async fn count_tasks(&self) -> Result<usize, StoreError> {
+        let count: Option<i64> = self.row(sql!("SELECT COUNT(*) AS tasks FROM tasks"), |row| row.get("tasks")).await?;
+        Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default())
     }
 
     /// Returns one task with all its fields.

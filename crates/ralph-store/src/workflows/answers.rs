@@ -13,7 +13,7 @@ pub struct NewWorkflowAnswer<'a> {
     pub question: &'a str,
     pub decision: &'a str,
     pub text: Option<&'a str>,
-    /// Who answered.
+    /// The person who answered.
     pub person: &'a str,
     pub at: UnixMillis,
 }

@@ -4,6 +4,7 @@ use crate::driver::{DatabaseRow, DriverError};
 use crate::journal::checksum::verify_checksum;
 use crate::journal::run_insert::fact_checksum;
 use crate::queries::runs::{FIND_BY_ID_PART, find_gap};
+use crate::workflows::workflow_rows::spec_checksum;
 use crate::{RunRow, Store, StoreError, WorkflowEventRow, WorkflowNodeRow, WorkflowRunRow};
 
 /// When a workflow run has ended.
@@ -25,15 +26,46 @@ impl Store {
         self.row(statement, WorkflowRunRow::from_row).await
     }
 
+    /// Returns the resolved definition and the options of a workflow run, as JSON.
+    pub async fn workflow_spec(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let read = |row: &DatabaseRow| {
+            let spec: String = row.get("spec")?;
+            verify_checksum(row.get("sum")?, spec_checksum(run, &spec), "the settings of a workflow run").map(|()| spec)
+        };
+        let statement = sql!("SELECT spec, sum FROM workflow_specs WHERE run = $1", SqlValue::verbatim(run));
+        self.row(statement, read).await
+    }
+
     /// Returns the newest workflow runs that no other workflow run has started, newest first.
     pub async fn recent_workflow_runs(&self, limit: u32) -> Result<Vec<WorkflowRunRow>, StoreError> {
         let sql = "SELECT * FROM workflow_runs WHERE parent IS NULL ORDER BY started_at DESC, id DESC LIMIT $1";
         self.rows(sql!(sql, limit), WorkflowRunRow::from_row).await
     }
 
+    /// Returns a page of the workflow runs that no other workflow run has started, newest first. `before` is the id of the
+    /// last run of the page before.
+    pub async fn page_of_workflow_runs(
+        &self,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<WorkflowRunRow>, StoreError> {
+        let (started_at, id) = self.page_position("workflow_runs", before).await?;
+        let sql =
+            "SELECT * FROM workflow_runs WHERE parent IS NULL AND started_at <= $1 AND (started_at < $1 OR id < $2)
+             ORDER BY started_at DESC, id DESC LIMIT $3";
+        self.rows(sql!(sql, started_at, SqlValue::verbatim(&id), limit), WorkflowRunRow::from_row).await
+    }
+
     /// Returns the workflow runs that have not ended, newest first.
     pub async fn unfinished_workflow_runs(&self) -> Result<Vec<WorkflowRunRow>, StoreError> {
         let sql = "SELECT * FROM workflow_runs WHERE status IN ('running', 'waiting') AND parent IS NULL
+             ORDER BY started_at DESC, id DESC";
+        self.rows(sql!(sql), WorkflowRunRow::from_row).await
+    }
+
+    /// Returns the workflow runs without a parent that have not ended, interrupted ones too, newest first.
+    pub async fn open_root_workflow_runs(&self) -> Result<Vec<WorkflowRunRow>, StoreError> {
+        let sql = "SELECT * FROM workflow_runs WHERE ended_at IS NULL AND parent IS NULL
              ORDER BY started_at DESC, id DESC";
         self.rows(sql!(sql), WorkflowRunRow::from_row).await
     }
@@ -143,7 +175,7 @@ impl Store {
 
     /// Deletes a workflow run with its nodes, its journal and its answers, all or nothing. Its passes stay.
     pub async fn delete_workflow_run(&self, run: &str) -> Result<(), StoreError> {
-        let tables = ["workflow_events", "workflow_nodes", "workflow_answers"];
+        let tables = ["workflow_events", "workflow_nodes", "workflow_answers", "workflow_specs"];
         let mut statements: Vec<_> = tables
             .iter()
             .map(|table| sql!(format!("DELETE FROM {table} WHERE run = $1"), SqlValue::verbatim(run)))

@@ -72,14 +72,12 @@ impl Store {
         let sum = spec_checksum(first.run, spec.as_stored_text());
         let (parent, parent_node) = new.parent.unzip();
         let insert = sql!(
-            "INSERT INTO workflow_runs (id, workflow, status, message, spec, spec_sum, started_at, events, fence, owner,
-                parent, parent_node, rerun_of)
-             VALUES ($1, $2, 'running', $3, $4, $5, $6, 0, $7, $8, $9, $10, $11)",
+            "INSERT INTO workflow_runs (id, workflow, status, message, started_at, events, fence, owner, parent,
+                parent_node, rerun_of)
+             VALUES ($1, $2, 'running', $3, $4, 0, $5, $6, $7, $8, $9)",
             SqlValue::verbatim(first.run),
             new.workflow,
             new.message,
-            spec,
-            sum,
             first.at.0,
             FIRST_FENCE,
             SqlValue::verbatim(new.owner),
@@ -87,7 +85,13 @@ impl Store {
             parent_node.map(SqlValue::verbatim),
             new.rerun_of.map(SqlValue::verbatim)
         );
-        let mut statements = vec![insert, fenced_update(first)];
+        let insert_spec = sql!(
+            "INSERT INTO workflow_specs (run, spec, sum) VALUES ($1, $2, $3)",
+            SqlValue::verbatim(first.run),
+            spec,
+            sum
+        );
+        let mut statements = vec![insert, insert_spec, fenced_update(first)];
         statements.extend(step_statements(first));
         self.execute_all(statements).await
     }

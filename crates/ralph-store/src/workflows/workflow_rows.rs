@@ -15,8 +15,6 @@ pub struct WorkflowRunRow {
     pub exit_code: Option<i64>,
     /// The message that started it.
     pub message: String,
-    /// The resolved definition and the options of the execution, as JSON.
-    pub spec: String,
     /// How many steps have ended.
     pub step_index: i64,
     /// JSON.
@@ -37,14 +35,13 @@ pub struct WorkflowRunRow {
 
 impl WorkflowRunRow {
     pub(crate) fn from_row(row: &DatabaseRow) -> Result<Self, DriverError> {
-        let run = Self {
+        Ok(Self {
             id: row.get("id")?,
             workflow: row.get("workflow")?,
             status: row.get("status")?,
             reason: row.get("reason")?,
             exit_code: row.get("exit_code")?,
             message: row.get("message")?,
-            spec: row.get("spec")?,
             step_index: row.get("step_index")?,
             metadata: row.get("metadata")?,
             started_at: row.get("started_at")?,
@@ -55,9 +52,7 @@ impl WorkflowRunRow {
             parent: row.get("parent")?,
             parent_node: row.get("parent_node")?,
             rerun_of: row.get("rerun_of")?,
-        };
-        verify_checksum(row.get("spec_sum")?, spec_checksum(&run.id, &run.spec), "the settings of a workflow run")?;
-        Ok(run)
+        })
     }
 }
 

@@ -53,6 +53,8 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
     slot_key("checks", "Checks that decide a claim: commands, or tables with another method", |s| SettingSlot::Checks(&mut s.checks)),
     slot_key("specs_dir", "The specs folder; $SPECS_DIR in prompts", |s| SettingSlot::Text(&mut s.specs_dir)),
     slot_key("vars", "Variables for prompts, by name", |s| SettingSlot::Table(&mut s.vars)),
+    slot_key("board.keys", "Commands of `ralph board`, by key; {id}, {task}, {run}, {worktree} and {log} are passed as arguments",
+        |s| SettingSlot::Table(&mut s.board_keys)),
     slot_key("ralph.default_max_iterations", "Default maximum number of iterations",
         |s| SettingSlot::Count(&mut s.default_max_iterations, NumberBounds::ITERATIONS)),
     slot_key("ralph.enabled", "true: stages of tasks are loops; false: single passes", |s| SettingSlot::Flag(&mut s.roles.enabled)),
@@ -203,6 +205,16 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
     slot_key("session.promise", "The promise of a loop in a session", |s| SettingSlot::Text(&mut s.session.promise)),
     slot_key("session.continuation_delay", "Delay before ralph itself sends a prompt to a session",
         |s| SettingSlot::Time(&mut s.session.continuation_delay)),
+    slot_key("platforms.mode", "batch: the text of agents reaches conversations joined, once for each iteration; stream: as it comes, with tool calls",
+        |s| SettingSlot::Messages(&mut s.platforms.mode)),
+    slot_key("platforms.slack.url_env", "The variable that contains the address of Slack's incoming webhook",
+        |s| SettingSlot::MaybeText(&mut s.platforms.slack.url_env)),
+    slot_key("platforms.slack.secret_env", "The variable that contains Slack's signing secret",
+        |s| SettingSlot::MaybeText(&mut s.platforms.slack.secret_env)),
+    slot_key("platforms.webhook.url", "Where messages of conversations are sent, signed: https, or http on this machine",
+        |s| SettingSlot::MaybeText(&mut s.platforms.webhook.url)),
+    slot_key("platforms.webhook.secret_env", "The variable that contains the secret for signed webhooks in both directions",
+        |s| SettingSlot::MaybeText(&mut s.platforms.webhook.secret_env)),
     reserved_key("store", "sqlite", "The database"),
     reserved_key("notify", "[]", "Targets of outcome notifications"),
     reserved_key("sandbox", "off", "Sandbox for agents and checks"),
@@ -309,9 +321,9 @@ pub(in crate::config) const CHECK_KEYS: &[ConfigKey<CheckDraft>] = &[
     slot_key("with", "The values of the template's parameters, by name", |c| SettingSlot::With(&mut c.with)),
 ];
 
-/// Returns the environment variable of a key. `agents`, `models` and `vars` have none, because the user chooses their names.
+/// Returns the environment variable of a key. `agents`, `models`, `vars` and `board.keys` have none, because the user chooses their names.
 pub(in crate::config) fn environment_variable(path: &str) -> Option<String> {
-    if matches!(path, "agents" | "models" | "vars") {
+    if matches!(path, "agents" | "models" | "vars" | "board.keys") {
         return None;
     }
     let short = path.strip_prefix("ralph.").unwrap_or(path);

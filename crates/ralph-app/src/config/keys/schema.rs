@@ -6,7 +6,7 @@ use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDr
 use crate::config::keys::show::slot_value;
 use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, COMMIT_CHOICES, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES,
-    METHOD_CHOICES, NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
+    MESSAGE_CHOICES, METHOD_CHOICES, NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
 };
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::Setting;
@@ -125,6 +125,7 @@ fn slot_schema(slot: &SettingSlot<'_>) -> Value {
         SettingSlot::Isolation(_) => choice_schema(ISOLATION_CHOICES),
         SettingSlot::Commit(_) => choice_schema(COMMIT_CHOICES),
         SettingSlot::Landing(_) => choice_schema(LANDING_CHOICES),
+        SettingSlot::Messages(_) => choice_schema(MESSAGE_CHOICES),
         SettingSlot::Contradictions(_) => {
             json!({ "type": ["boolean", "array"], "items": { "type": "string" } })
         }

@@ -7,7 +7,8 @@ use crate::config::checks::check_json::check_to_json;
 use crate::config::keys::key_list::{AGENT_KEYS, CONFIG_KEYS, KeyTarget};
 use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, COMMIT_CHOICES, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES,
-    METHOD_CHOICES, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot, contradictions_to_json,
+    MESSAGE_CHOICES, METHOD_CHOICES, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
+    contradictions_to_json,
 };
 use crate::config::settings::all_settings::Settings;
 use crate::config::settings::origin::{Setting, SettingOrigin};
@@ -115,6 +116,7 @@ pub(in crate::config) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
         SettingSlot::Protection(slot) => to_json_setting(slot, |found| json!(choice_name(PROTECTION_CHOICES, found))),
         SettingSlot::Isolation(slot) => to_json_setting(slot, |found| json!(choice_name(ISOLATION_CHOICES, found))),
         SettingSlot::Commit(slot) => to_json_setting(slot, |found| json!(choice_name(COMMIT_CHOICES, found))),
+        SettingSlot::Messages(slot) => to_json_setting(slot, |found| json!(choice_name(MESSAGE_CHOICES, found))),
         SettingSlot::Landing(slot) => to_json_setting(slot, |found| json!(choice_name(LANDING_CHOICES, found))),
         SettingSlot::Contradictions(slot) => to_json_setting(slot, contradictions_to_json),
         SettingSlot::Checks(slot) => {

@@ -17,6 +17,7 @@ use crate::config::layers::document::{self, KeyContext};
 use crate::config::settings::all_settings::AgentSettings;
 use crate::config::settings::origin::Setting;
 use crate::config::settings::pipeline::LandingMode;
+use crate::config::settings::platforms::MessageMode;
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::protected::TestProtection;
@@ -53,6 +54,7 @@ pub(in crate::config) enum SettingSlot<'a> {
     Isolation(&'a mut Setting<CheckIsolation>),
     Protection(&'a mut Setting<TestProtection>),
     Landing(&'a mut Setting<LandingMode>),
+    Messages(&'a mut Setting<MessageMode>),
     Commit(&'a mut Setting<CommitMode>),
     Contradictions(&'a mut Setting<ContradictionSearch>),
     Checks(&'a mut Setting<Vec<ConfiguredCheck>>),
@@ -120,6 +122,9 @@ pub(in crate::config) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
 pub(in crate::config) const COMMIT_CHOICES: &[(&str, CommitMode)] =
     &[("auto", CommitMode::Auto), ("agent", CommitMode::Agent)];
 
+pub(in crate::config) const MESSAGE_CHOICES: &[(&str, MessageMode)] =
+    &[("batch", MessageMode::Batch), ("stream", MessageMode::Stream)];
+
 pub(in crate::config) const LANDING_CHOICES: &[(&str, LandingMode)] =
     &[("manual", LandingMode::Manual), ("auto", LandingMode::Auto)];
 
@@ -162,6 +167,7 @@ impl SettingSlot<'_> {
             | Self::Isolation(_)
             | Self::Protection(_)
             | Self::Landing(_)
+            | Self::Messages(_)
             | Self::Commit(_)
             | Self::Agents(_) => ValueShape::Scalar,
         }
@@ -198,6 +204,7 @@ impl SettingSlot<'_> {
             Self::Isolation(slot) => slot.set(read_choice(node, ISOLATION_CHOICES).map_err(refused)?, origin),
             Self::Commit(slot) => slot.set(read_choice(node, COMMIT_CHOICES).map_err(refused)?, origin),
             Self::Landing(slot) => slot.set(read_choice(node, LANDING_CHOICES).map_err(refused)?, origin),
+            Self::Messages(slot) => slot.set(read_choice(node, MESSAGE_CHOICES).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(read_contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::fill_variables(slot, node, context),
             Self::Checks(slot) => slot.set(configured_check::read_checks(node, context)?, origin),

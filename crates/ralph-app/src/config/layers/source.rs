@@ -61,4 +61,5 @@ fn register_secrets(settings: &Settings) {
     redact::register_variables(tables.flatten().map(|(name, setting)| (name.as_str(), setting.value.as_str())));
     let judge_key = settings.judge_endpoint().and_then(|judge| judge.key_env);
     judge_key.iter().for_each(|name| redact::register_key_variable(name));
+    settings.platforms.secret_variables().for_each(redact::register_key_variable);
 }

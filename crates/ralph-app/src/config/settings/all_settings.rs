@@ -18,6 +18,7 @@ use crate::config::checks::templates::TemplateLibrary;
 use crate::config::settings::loosened_rule::LoosenedRule;
 use crate::config::settings::origin::{Setting, SettingOrigin};
 use crate::config::settings::pipeline::PipelineSettings;
+use crate::config::settings::platforms::PlatformSettings;
 use crate::config::settings::project_commands::ProjectCommand;
 use crate::config::settings::roles::AllRoleSettings;
 use ralph_agents::{OutputFormat, PermissionLevel};
@@ -53,9 +54,13 @@ pub struct Settings {
     pub roles: AllRoleSettings,
     pub pipeline: PipelineSettings,
     pub session: SessionSettings,
+    /// The platforms of `ralph serve`.
+    pub platforms: PlatformSettings,
     pub specs_dir: Setting<String>,
     /// Variables for prompts, by name.
     pub vars: BTreeMap<String, Setting<String>>,
+    /// Commands of the board, by key.
+    pub board_keys: BTreeMap<String, Setting<String>>,
     /// All commands of the project's file, including those that a higher layer overrides.
     pub project_commands: Vec<ProjectCommand>,
     /// The rules that the project's file loosens, including those that a higher layer overrides.
@@ -223,8 +228,10 @@ impl Default for Settings {
             roles: AllRoleSettings::default(),
             pipeline: PipelineSettings::default(),
             session: SessionSettings::default(),
+            platforms: PlatformSettings::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
+            board_keys: BTreeMap::new(),
             project_commands: Vec::new(),
             loosened_rules: Vec::new(),
             fingerprints: Vec::new(),

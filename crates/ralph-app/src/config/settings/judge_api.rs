@@ -42,6 +42,16 @@ impl Settings {
     }
 }
 
+/// Checks an address that messages are sent to. The error does not repeat it.
+pub fn validate_address(written: &str) -> Result<(), String> {
+    let url = Url::parse(written).map_err(|error| format!("it is not a URL: {error}"))?;
+    match (url.scheme(), url.host_str()) {
+        ("https", Some(_)) => Ok(()),
+        ("http", Some(host)) if is_loopback_host(host) => Ok(()),
+        (_, _) => Err("use https; http is allowed only for this machine (localhost, 127.0.0.1, [::1])".to_owned()),
+    }
+}
+
 fn validate_url(written: &str) -> Result<(), ValueError> {
     let hint = "write the full URL, such as https://api.openai.com/v1/chat/completions";
     let url = Url::parse(written)

@@ -99,6 +99,7 @@ impl Settings {
             .chain(plugins.iter().filter_map(|name| self.plugin_command(name)))
             .chain(self.judge_api_commands())
             .chain(self.setup_commands())
+            .chain(self.board_commands())
             .chain(self.loosened_rules.iter().map(LoosenedRule::to_project_command))
             .filter(|command| command.origin.is_from_project())
             .collect()
@@ -135,6 +136,15 @@ impl Settings {
                 value: command.clone(),
                 origin: setup.origin.clone(),
             })
+        })
+    }
+
+    /// Returns the commands on keys of the board.
+    fn board_commands(&self) -> impl Iterator<Item = ProjectCommand> {
+        self.board_keys.iter().map(|(key, command)| ProjectCommand {
+            key: format!("board.keys.{key}"),
+            value: command.value.clone(),
+            origin: command.origin.clone(),
         })
     }
 

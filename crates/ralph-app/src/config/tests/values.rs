@@ -83,7 +83,7 @@ fn an_unknown_key_is_refused_with_its_place_and_a_suggestion() {
     );
     let error = settings_from_yaml("colour: red").err().unwrap();
     let hint = error.hint.as_ref().and_then(Advice::text).unwrap();
-    assert!(hint.starts_with("choose one of agent, agents, checks,"), "{hint}");
+    assert!(hint.starts_with("choose one of agent, agents, board, checks,"), "{hint}");
     assert_eq!(hint.matches("limits").count(), 1, "{hint}");
 }
 

@@ -54,20 +54,6 @@ impl FollowedRun {
         &self.row
     }
 
-    /// Returns the agents of the run, or none if its settings cannot be parsed.
-    fn stored_agents(&self) -> Vec<AgentChoice> {
-        let target = ResumeTarget {
-            run_id: self.row.id.clone(),
-            run_kind: self.row.kind.clone(),
-            project: self.project.clone(),
-            visibility: OutputVisibility::Shown,
-        };
-        let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
-        let spec = RunSpec::parse(&self.row.settings);
-        let restored = spec.and_then(|spec| RunContext::restore(&spec, target, no_arguments));
-        restored.map_or_else(|_| Vec::new(), |context| std::iter::once(context.agent).chain(context.fallback).collect())
-    }
-
     /// Forwards the facts of the run, and the output of its agent, to an observer until the run ends. `reader_status` says
     /// whether the output is still read.
     pub async fn replay(
@@ -87,7 +73,7 @@ impl FollowedRun {
         reader_status: impl Fn() -> ReaderStatus,
     ) -> AppResult<FollowResult> {
         let folder = self.project.run_folder(&self.row.id);
-        let source = ReplaySource { run: self.row.id.clone(), folder, agents: self.stored_agents() };
+        let source = ReplaySource { run: self.row.id.clone(), folder, agents: stored_agents(&self.project, &self.row) };
         let mut replay = RunReplay::new(source, scope, observer);
         let show = |rows: &[EventRow], progress| {
             replay.show_facts(rows);
@@ -113,4 +99,18 @@ impl FollowedRun {
     pub async fn load_summary(&self) -> AppResult<Option<RunSummary>> {
         RunSummary::load_recorded(&self.store, &self.row.id).await
     }
+}
+
+/// Returns the agents of a run, the first one first, or none if its settings cannot be parsed.
+pub(crate) fn stored_agents(project: &Project, run: &RunRow) -> Vec<AgentChoice> {
+    let target = ResumeTarget {
+        run_id: run.id.clone(),
+        run_kind: run.kind.clone(),
+        project: project.clone(),
+        visibility: OutputVisibility::Shown,
+    };
+    let no_arguments = |_: &StoredAgent| Ok::<_, RunSpecError>(Vec::new());
+    let spec = RunSpec::parse(&run.settings);
+    let restored = spec.and_then(|spec| RunContext::restore(&spec, target, no_arguments));
+    restored.map_or_else(|_| Vec::new(), |context| std::iter::once(context.agent).chain(context.fallback).collect())
 }

@@ -4,5 +4,6 @@ mod live_log;
 mod run_replay;
 
 pub use followed_run::FollowedRun;
+pub(crate) use followed_run::stored_agents;
 pub use run_replay::ReplayScope;
 use run_replay::{ReplaySource, RunReplay};

@@ -32,7 +32,7 @@ impl ActivityRunner {
             Ok(prompt) => prompt,
             Err(reason) => return failed(reason),
         };
-        let prompt = with_output_instruction(prompt, ready);
+        let prompt = with_output_instruction(with_group_feedback(prompt, ready), ready);
         let session = match self.find_session(ready).await {
             Ok(session) => session,
             Err(error) => return failed(describe(&error)),
@@ -126,6 +126,11 @@ pub(in crate::workflow_runs) fn prompt_text<'a>(
             spec.commands.get(name).map(String::as_str).ok_or_else(|| format!("the command {name} was not found"))
         }
     }
+}
+
+/// Appends why the last iteration of a loop group around the node did not count as done.
+pub(super) fn with_group_feedback(prompt: String, ready: &ReadyActivity) -> String {
+    if ready.feedback.is_empty() { prompt } else { format!("{}{}", prompt.trim_end(), ready.feedback) }
 }
 
 /// Appends the description of the `output_format`, if the node has one.

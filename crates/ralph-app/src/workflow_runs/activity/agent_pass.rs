@@ -31,6 +31,7 @@ use crate::error::{AppError, AppResult, ErrorKind};
 use crate::plan::{AgentAccess, PlanRequest, build_default_plan, preflight_resumed_run, preflight_run};
 use crate::run::{CompletionRecord, ResumeRequest, kill_leftover_processes};
 use crate::workflow_runs::agents::{cannot_fork_error, has_agent_options, option_args};
+use crate::workflow_runs::kept_guidance::copy_kept_guidance;
 
 /// The work for an agent.
 pub(super) struct PassRequest<'a> {
@@ -103,6 +104,7 @@ impl ActivityRunner {
         }
         let request = self.add_guidance(request).await?;
         let plan = self.plan_pass(&request)?;
+        copy_kept_guidance(&self.services.host.store, &self.services.host.root, &plan.context.id).await?;
         self.drive_pass(plan, StartMode::New, ModelSpend::default(), control).await
     }
 

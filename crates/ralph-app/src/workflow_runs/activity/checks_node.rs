@@ -1,6 +1,7 @@
 //! `checks` nodes: criteria that must accept the files of the run. There is no claim and no baseline.
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
+use ralph_core::prompt::RejectionFeedback;
 use ralph_core::receipt::{Proof, ProofLevel};
 use ralph_core::workflow::ChecksNode;
 use ralph_core::workflow::graph::{ActivityResult, FailureKind, IterationVerdict, NodeFailure};
@@ -55,7 +56,12 @@ impl ActivityRunner {
             Ok(None) => ActivityResult::Stopped,
             Ok(Some(VerifiedFiles { evidence, proof })) => ActivityResult::Judged(match evidence.verdict() {
                 Verdict::Accepted => IterationVerdict::Accepted { proof },
-                Verdict::Rejected => IterationVerdict::Rejected,
+                Verdict::Rejected => IterationVerdict::Rejected {
+                    feedback: Some(RejectionFeedback::rejected_completion(
+                        evidence.verdict_reason(),
+                        evidence.deciding_output_tail().to_owned(),
+                    )),
+                },
                 Verdict::CouldNotEvaluate => IterationVerdict::CouldNotEvaluate { reason: evidence.verdict_reason() },
             }),
         }

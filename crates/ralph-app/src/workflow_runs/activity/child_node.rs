@@ -18,9 +18,10 @@ use crate::error::{AppError, AppResult};
 use crate::run::{WorktreeOutcome, kill_leftover_processes};
 use crate::workflow_runs::driver::WorkflowEnd;
 use crate::workflow_runs::fact::WorkflowFact;
+use crate::workflow_runs::metadata::RunMetadata;
 use crate::workflow_runs::observer::{EventSource, WorkflowObserver};
 use crate::workflow_runs::opened_run::{
-    DriveLinks, DrivenRun, GraphStart, OpenedRun, RunLocks, parse_spec, take_run_lock,
+    DriveLinks, DrivenRun, GraphStart, OpenedRun, RunLocks, load_spec, take_run_lock,
 };
 use crate::workflow_runs::parking::ParentLink;
 use crate::workflow_runs::services::ChildEvent;
@@ -110,7 +111,7 @@ impl ActivityRunner {
         let Some(row) = store.newest_child_workflow_run(&self.services.run, &call.parent_node).await? else {
             return Ok(EarlierChild::Absent);
         };
-        let is_same_call = row.message == call.message && parse_spec(&row)?.inputs == call.inputs;
+        let is_same_call = row.message == call.message && load_spec(store, &row.id).await?.inputs == call.inputs;
         Ok(match (row.ended_at, row.status.as_str()) {
             (None, _) => EarlierChild::Open(row),
             (Some(_), _) if ready.is_recovery => EarlierChild::Ended(row),
@@ -162,7 +163,7 @@ impl ActivityRunner {
     async fn take_over_child(&self, row: WorkflowRunRow) -> AppResult<PreparedChild> {
         let services = &self.services;
         let store = &services.host.store;
-        let spec = parse_spec(&row)?;
+        let spec = load_spec(store, &row.id).await?;
         let locks = take_run_lock(&services.base_project, &row.id, None).await?;
         let fence = store.take_over_workflow_run(&row.id, &locks.owner.to_json()).await?;
         kill_leftover_processes(&row.id, services.host.person.as_ref());
@@ -192,6 +193,7 @@ impl ActivityRunner {
             exit_code,
             output,
             proof,
+            node_proof: RunMetadata::parse(&row.metadata).proof(),
             questions: Vec::new(),
         })
     }
@@ -202,8 +204,8 @@ impl ActivityRunner {
             (Some(Outcome::Completed), output) => {
                 let output = output.unwrap_or_default();
                 match call.activity.item {
-                    None => self.finish_output(ready, output, end.proof),
-                    Some(_) => ActivityResult::Completed(NodeSuccess { output: output.into(), proof: end.proof }),
+                    None => self.finish_output(ready, output, end.node_proof),
+                    Some(_) => ActivityResult::Completed(NodeSuccess { output: output.into(), proof: end.node_proof }),
                 }
             }
             // It was stopped with this run, or waits for a person.

@@ -11,7 +11,7 @@ use ralph_engine::run_driver::{Clock, ControlEvent};
 use ralph_store::{RunRow, StoredRun};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::agent_node::{describe, unsuccessful_result, with_output_instruction};
+use super::agent_node::{describe, unsuccessful_result, with_group_feedback, with_output_instruction};
 use super::agent_pass::{EndedPass, LoopRules, PassRequest};
 use super::control_relay::ControlRelay;
 use super::loop_completion::{CompletionClaim, CompletionVerdict};
@@ -194,7 +194,8 @@ impl LoopDriver<'_> {
         values.set_variable(WorkflowVariable::LoopUserInput, user_input.to_owned());
         let template = self.runner.prompt_template(&self.node.prompt)?;
         let text = values.with_text_values(|values| ralph_core::workflow::substitute_prompt(template, values));
-        let text = with_output_instruction(text.map_err(|error| error.to_string())?.text, self.ready);
+        let text = text.map_err(|error| error.to_string())?.text;
+        let text = with_output_instruction(with_group_feedback(text, self.ready), self.ready);
         Ok(match &self.node.control.until {
             Some(until) if !text.to_lowercase().contains(&until.to_lowercase()) => format!(
                 "{}\n\nWhen the whole task is done, and only then, end your last message with this on a separate \
@@ -228,7 +229,7 @@ impl LoopDriver<'_> {
                 let reason = "`until_bash` exited with 0".to_owned();
                 return self.verify(pass, CompletionClaim { reason, level: proof, is_by_command: true }).await;
             }
-            Some(IterationVerdict::Rejected) => None,
+            Some(IterationVerdict::Rejected { .. }) => None,
             Some(IterationVerdict::CouldNotEvaluate { reason }) => Some(reason),
         };
         let ended = self.runner.record_until_bash(pass, script, unevaluated).await?;
@@ -283,6 +284,7 @@ impl LoopDriver<'_> {
             is_recovery: false,
             report: String::new(),
             session: super::SessionChoice::Fresh,
+            feedback: String::new(),
         }
     }
 

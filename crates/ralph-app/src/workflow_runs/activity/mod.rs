@@ -45,6 +45,9 @@ pub struct ReadyActivity {
     pub report: String,
     /// The node whose session it continues, if it continues one.
     pub session: SessionChoice,
+    /// Sections for the prompts of agents: why the iterations before, of the loop groups around the node, did not count
+    /// as done.
+    pub feedback: String,
 }
 
 /// The work of an activity.

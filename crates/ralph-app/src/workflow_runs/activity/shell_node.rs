@@ -86,7 +86,7 @@ impl ActivityRunner {
             CheckEnding::Exited { code: code @ (126 | 127) } => {
                 unevaluated(format!("exit code {code}{}", stderr_suffix(&result.stderr_tail)))
             }
-            CheckEnding::Exited { .. } => Some(IterationVerdict::Rejected),
+            CheckEnding::Exited { .. } => Some(IterationVerdict::Rejected { feedback: None }),
             CheckEnding::TimedOut => unevaluated("it did not end in time".to_owned()),
             CheckEnding::Signalled { signal } => unevaluated(format!("it was killed by signal {signal}")),
             CheckEnding::NotStarted { why } => unevaluated(why),

@@ -7,9 +7,10 @@ use ralph_util::suggest;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::source::DryRunSource;
 use super::stubs::StubSet;
 use super::test_file::{Expectation, ReadCase, TestCase, read_test_file};
-use super::walk::{DryRunReport, DryRunRequest, DryRunSource, dry_run};
+use super::walk::{DryRunReport, DryRunRequest, dry_run};
 use crate::error::{AppError, AppResult};
 use crate::workflow_runs::prepare::workflow_error;
 use crate::workflows::WorkflowCatalog;

@@ -69,7 +69,7 @@ impl NodeInputs<'_> {
         resolved.map(|resolved| resolved.text).map_err(|error| error.to_string())
     }
 
-    fn values(&self, index: NodeIndex, node: &CompiledNode) -> Result<NodeValues, String> {
+    pub fn values(&self, index: NodeIndex, node: &CompiledNode) -> Result<NodeValues, String> {
         let texts = node_texts(&node.definition, self.commands);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let values = NodeValues::collect(self.graph, self.state, index, &texts)

@@ -51,6 +51,20 @@ impl OutputUses {
         uses
     }
 
+    /// Adds how the output of the whole workflow is used: that of its result node, or of one of its last nodes.
+    pub fn with_result_use(mut self, graph: &Graph, usage: &OutputUse) -> Self {
+        let nodes = graph.returns().map_or_else(|| graph.top_level().sinks.clone(), |node| vec![node]);
+        for node in nodes {
+            let output = self.by_node.entry(node).or_default();
+            output.whole = output.whole.max(usage.whole);
+            for (field, usage) in &usage.fields {
+                let known = output.fields.entry(field.clone()).or_insert(*usage);
+                *known = (*known).max(*usage);
+            }
+        }
+        self
+    }
+
     pub fn of(&self, node: NodeIndex) -> OutputUse {
         self.by_node.get(&node).cloned().unwrap_or_default()
     }

@@ -8,6 +8,7 @@ use ralph_util::{suggest, yaml};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::source::DryRunSource;
 use crate::workflows::{read_text_file, to_json};
 
 const MAX_STUB_FILE_BYTES: usize = 8 << 20;
@@ -35,6 +36,8 @@ pub(super) struct NodeStub {
     pub items: Option<Vec<Value>>,
     /// The stubs of its items; the last one repeats.
     pub each: Vec<NodeStub>,
+    /// The stubs of the nodes of a child workflow.
+    pub nodes: Option<StubSet>,
 }
 
 /// The form of a stub in a file.
@@ -51,6 +54,7 @@ struct StubTable {
     items: Option<Vec<Value>>,
     #[serde(default)]
     each: Vec<Value>,
+    nodes: Option<Value>,
 }
 
 /// Why stubs cannot be used.
@@ -68,6 +72,19 @@ pub enum StubError {
     UnknownNode { node: String, hint: String },
     #[error("stub of {node}: `{key}` has no effect for {reason}")]
     NoEffect { node: String, key: &'static str, reason: String },
+}
+
+impl StubError {
+    /// Returns the error with this path before the name of its node.
+    fn below(mut self, path: &str) -> Self {
+        match &mut self {
+            Self::Invalid { node, .. } | Self::UnknownNode { node, .. } | Self::NoEffect { node, .. } => {
+                *node = format!("{path} > {node}");
+            }
+            Self::Unreadable { .. } | Self::Syntax { .. } | Self::NotATable => {}
+        }
+        self
+    }
 }
 
 /// Reads a YAML file as JSON.
@@ -113,7 +130,7 @@ impl StubSet {
     }
 
     /// Checks that every stub belongs to a node, and that the node can use it.
-    pub(super) fn check(&self, graph: &Graph) -> Result<(), StubError> {
+    pub(super) fn check(&self, graph: &Graph, source: &DryRunSource) -> Result<(), StubError> {
         let nodes: BTreeMap<&str, &CompiledNode> = graph.nodes().map(|(_, node)| (node.key.as_str(), node)).collect();
         for (key, sequence) in &self.stubs {
             let Some(node) = nodes.get(key.as_str()) else {
@@ -121,7 +138,7 @@ impl StubSet {
                 return Err(StubError::UnknownNode { node: key.clone(), hint: suggest::suggestion_hint(key, &known) });
             };
             for stub in sequence {
-                stub.check(node)?;
+                stub.check(node, source)?;
             }
         }
         Ok(())
@@ -143,10 +160,14 @@ impl NodeStub {
             return Ok(Self { output: Some(value.clone()), ..Self::default() });
         }
         let table: StubTable = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
-        let StubTable { output, fail, transient, done, decision, text, items, each } = table;
+        let StubTable { output, fail, transient, done, decision, text, items, each, nodes } = table;
         if output.is_some() && fail.is_some() {
             return Err("a node has either `output` or `fail`".to_owned());
         }
+        if nodes.is_some() && (output.is_some() || fail.is_some()) {
+            return Err("with `output` or `fail`, the `nodes` of the child workflow do not run".to_owned());
+        }
+        let nodes = nodes.as_ref().map(StubSet::from_json).transpose();
         if transient && fail.is_none() {
             return Err("`transient` needs `fail`".to_owned());
         }
@@ -159,7 +180,13 @@ impl NodeStub {
             text: text.as_ref().map(|text| value_text(text).into_owned()),
             items,
             each: each.iter().map(Self::from_json).collect::<Result<_, _>>()?,
+            nodes: nodes.map_err(|error| error.to_string())?,
         })
+    }
+
+    /// Returns the output as text.
+    pub(super) fn output_text(&self) -> Option<String> {
+        self.output.as_ref().map(|output| value_text(output).into_owned())
     }
 
     fn used_keys(&self) -> Vec<&'static str> {
@@ -171,18 +198,44 @@ impl NodeStub {
             ("text", self.text.is_some()),
             ("items", self.items.is_some()),
             ("each", !self.each.is_empty()),
+            ("nodes", self.nodes.is_some()),
         ];
         keys.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key).collect()
     }
 
-    fn check(&self, node: &CompiledNode) -> Result<(), StubError> {
+    fn check(&self, node: &CompiledNode, source: &DryRunSource) -> Result<(), StubError> {
         let (allowed, reason) = usable_keys(&node.definition.kind);
+        self.check_keys(&node.key, allowed, reason)?;
+        let NodeKind::Workflow(child) = &node.definition.kind else { return Ok(()) };
+        self.check_nodes(&node.key, &child.workflow, source)?;
+        for (position, item) in self.each.iter().enumerate() {
+            let key = format!("{}[{position}]", node.key);
+            item.check_keys(&key, CHILD_KEYS, "an item of a fan-out")?;
+            item.check_nodes(&key, &child.workflow, source)?;
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, node: &str, allowed: &[&str], reason: &str) -> Result<(), StubError> {
         match self.used_keys().into_iter().find(|key| !allowed.contains(key)) {
-            Some(key) => Err(StubError::NoEffect { node: node.key.clone(), key, reason: reason.to_owned() }),
+            Some(key) => Err(StubError::NoEffect { node: node.to_owned(), key, reason: reason.to_owned() }),
             None => Ok(()),
         }
     }
+
+    /// Checks the stubs of the nodes of a child workflow.
+    fn check_nodes(&self, node: &str, workflow: &str, source: &DryRunSource) -> Result<(), StubError> {
+        let Some(stubs) = &self.nodes else { return Ok(()) };
+        let invalid = |reason| StubError::Invalid { node: node.to_owned(), reason };
+        let child = source.children.get(workflow);
+        let child = child.ok_or_else(|| invalid(format!("the workflow {workflow} cannot be loaded")))?;
+        let graph = child.compile().map_err(|error| invalid(error.to_string()))?;
+        stubs.check(&graph, source).map_err(|error| error.below(node))
+    }
 }
+
+/// The keys of stubs of a child workflow.
+const CHILD_KEYS: &[&str] = &["output", "fail", "nodes"];
 
 /// Returns the keys of stubs that a kind of node uses, and what the kind is called.
 fn usable_keys(kind: &NodeKind) -> (&'static [&'static str], &'static str) {
@@ -207,6 +260,6 @@ fn usable_keys(kind: &NodeKind) -> (&'static [&'static str], &'static str) {
         NodeKind::Approval(_) => (&["decision", "text"], "an approval"),
         NodeKind::Cancel { .. } => (&[], "a cancel node"),
         NodeKind::Workflow(child) if child.fan_out.is_some() => (&["items", "each", "fail"], "a fan-out"),
-        NodeKind::Workflow(_) => (&["output", "fail"], "a child workflow"),
+        NodeKind::Workflow(_) => (CHILD_KEYS, "a child workflow"),
     }
 }

@@ -1,42 +1,35 @@
 //! Walks a graph: performs what the graph machine requests with stubs and default outputs.
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
 use ralph_core::outcome::exit_code;
 use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{
     APPROVE_DECISION, Activity, ActivityAction, ActivityId, ActivityResult, COMPLETE_DECISION, CompiledNode,
-    FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphPhase, GraphSettings, GraphState,
-    IterationVerdict, LoopGate, NodeFailure, NodeIndex, NodeSuccess, PersonAnswer, PersonQuestion, SharedOutput,
-    advance,
+    FailureKind, Graph, GraphCancelCause, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphPhase, GraphSettings,
+    GraphState, IterationVerdict, LoopGate, NodeFailure, NodeIndex, NodeSuccess, PersonAnswer, PersonQuestion,
+    SharedOutput, advance,
 };
 use ralph_core::workflow::output_schema::read_typed_output;
-use ralph_core::workflow::{LoopNode, NodeKind, NodeOutput, TypedOutput, Workflow, messages, value_text};
-use ralph_engine::project::Project;
+use ralph_core::workflow::{LoopNode, NodeKind, NodeOutput, TypedOutput, messages, value_text};
 use serde_json::Value;
 
+use super::child_walk::ChildNode;
 use super::default_output::default_output;
-use super::node_inputs::{NodeInputs, command_names};
-use super::output_uses::OutputUses;
+use super::node_inputs::NodeInputs;
+use super::output_uses::{OutputUse, OutputUses};
+use super::source::{DryRunSource, WalkedWorkflow};
 use super::stubs::{NodeStub, StubSet};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::workflow_runs::driver::WorkflowEnd;
 use crate::workflow_runs::end_text::describe_end;
 use crate::workflow_runs::fact::{WorkflowFact, node_status};
-use crate::workflow_runs::prepare::{resolve_inputs, workflow_error};
-use crate::workflow_runs::questions::read_answer;
+use crate::workflow_runs::prepare::resolve_inputs;
+use crate::workflow_runs::questions::{find_cancel_node, read_answer, substitute_for_people};
 use crate::workflow_runs::ready::read_items;
-use crate::workflows::{FoundWorkflow, WorkflowCatalog};
 
 /// Loops are finite, but those in loops multiply.
 const MAX_EVENTS: usize = 200_000;
-
-/// A workflow with the command files that exist.
-pub struct DryRunSource {
-    pub workflow: Workflow,
-    pub commands: BTreeMap<String, String>,
-    /// Notes: the additional needs of a real run, and hints for the author.
-    pub notes: Vec<String>,
-}
 
 /// The workflow to walk.
 pub struct DryRunRequest<'a> {
@@ -51,7 +44,7 @@ pub struct DryRunRequest<'a> {
 pub struct DryRunReport {
     /// The events in their order, as those of a run.
     pub facts: Vec<WorkflowFact>,
-    /// By the path of the node.
+    /// By the path of the node; a node of a child workflow has that of the node that starts it before it.
     pub nodes: BTreeMap<String, NodeResult>,
     pub end: WorkflowEnd,
 }
@@ -65,73 +58,116 @@ pub struct NodeResult {
     pub output: Value,
 }
 
-/// Loads a workflow by its name. Nothing is written, and nothing needs an approval.
-pub fn load_dry_run_source(project: Option<&Project>, name: &str) -> AppResult<DryRunSource> {
-    let catalog = WorkflowCatalog::open(project);
-    let found = catalog.find(name).map_err(|error| workflow_error(&error))?;
-    Ok(DryRunSource::from_found(&found, &catalog))
-}
-
-impl DryRunSource {
-    pub(super) fn from_found(found: &FoundWorkflow<'_>, catalog: &WorkflowCatalog) -> Self {
-        let loaded = &found.loaded;
-        let library = catalog.commands();
-        let missing = library.find_missing(&loaded.workflow.nodes, &loaded.packages);
-        let notes = loaded.notes.iter().map(ToString::to_string);
-        let notes = notes.chain(missing.iter().map(|error| format!("a run would fail: {error}"))).collect();
-        let names = command_names(&loaded.workflow.nodes).into_iter();
-        let commands = names.filter_map(|name| {
-            let text = library.find_command(name, &loaded.packages).ok()?.text;
-            Some((name.to_owned(), text))
-        });
-        Self { workflow: loaded.workflow.clone(), commands: commands.collect(), notes }
-    }
-}
-
-/// Walks the graph of a workflow to its end.
+/// Walks the graph of a workflow to its end, and those of the workflows that its nodes start.
 pub fn dry_run(request: DryRunRequest<'_>) -> AppResult<DryRunReport> {
     let DryRunRequest { source, message, inputs, stubs } = request;
-    let graph = Graph::compile(&source.workflow).map_err(|error| AppError::from_error(ErrorKind::Preflight, &error))?;
-    stubs.check(&graph).map_err(|error| AppError::from_error(ErrorKind::InvalidRequest, &error))?;
-    let inputs = resolve_inputs(&source.workflow, &inputs)?;
-    let settings =
-        GraphSettings { slots: 1, max_commands: GraphSettings::DEFAULT_MAX_COMMANDS, inputs: inputs.clone() };
-    let walk = GraphWalk {
-        state: GraphState::new(&graph, settings),
-        uses: OutputUses::find(&graph, &source.commands),
-        graph: &graph,
-        source,
+    let inputs = resolve_inputs(&source.root.workflow, &inputs)?;
+    let handled = Cell::new(0);
+    let place = WalkPlace { source, handled: &handled, path: Vec::new() };
+    walk_workflow(WalkedRun {
+        workflow: &source.root,
         message: &message,
         inputs: &inputs,
         stubs,
+        result_use: &OutputUse::default(),
+        place,
+    })
+}
+
+/// The state that the walks of a workflow and its children share, and which workflows have started this one.
+#[derive(Clone)]
+pub(super) struct WalkPlace<'a> {
+    pub source: &'a DryRunSource,
+    /// How many events all walks have handled.
+    pub handled: &'a Cell<usize>,
+    pub path: Vec<&'a str>,
+}
+
+/// A workflow with what its run gets.
+pub(super) struct WalkedRun<'a> {
+    pub workflow: &'a WalkedWorkflow,
+    pub message: &'a str,
+    pub inputs: &'a BTreeMap<String, String>,
+    pub stubs: &'a StubSet,
+    /// How the workflow that starts this one uses its output.
+    pub result_use: &'a OutputUse,
+    pub place: WalkPlace<'a>,
+}
+
+pub(super) fn walk_workflow(run: WalkedRun<'_>) -> AppResult<DryRunReport> {
+    let WalkedRun { workflow, message, inputs, stubs, result_use, mut place } = run;
+    let graph = workflow.compile()?;
+    stubs.check(&graph, place.source).map_err(|error| AppError::from_error(ErrorKind::InvalidRequest, &error))?;
+    let settings =
+        GraphSettings { slots: 1, max_commands: GraphSettings::DEFAULT_MAX_COMMANDS, inputs: inputs.clone() };
+    place.path.push(workflow.workflow.name.as_str());
+    let walk = GraphWalk {
+        state: GraphState::new(&graph, settings),
+        uses: OutputUses::find(&graph, &workflow.commands).with_result_use(&graph, result_use),
+        graph: &graph,
+        workflow,
+        place,
+        message,
+        inputs,
+        stubs,
         taken: BTreeMap::new(),
         facts: Vec::new(),
+        child_nodes: BTreeMap::new(),
         events: VecDeque::from([GraphEvent::Started]),
         end: None,
     };
     walk.run()
 }
 
-struct GraphWalk<'a> {
-    graph: &'a Graph,
-    state: GraphState,
-    source: &'a DryRunSource,
+pub(super) struct GraphWalk<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) state: GraphState,
+    workflow: &'a WalkedWorkflow,
+    pub(super) place: WalkPlace<'a>,
     message: &'a str,
     inputs: &'a BTreeMap<String, String>,
     stubs: &'a StubSet,
-    uses: OutputUses,
+    pub(super) uses: OutputUses,
     /// How many stubs each node has used.
     taken: BTreeMap<NodeIndex, usize>,
-    facts: Vec<WorkflowFact>,
+    pub(super) facts: Vec<WorkflowFact>,
+    /// The nodes of the child workflows.
+    pub(super) child_nodes: BTreeMap<String, NodeResult>,
     events: VecDeque<GraphEvent>,
     end: Option<GraphEnd>,
 }
 
+/// Why an activity was not performed.
+pub(super) enum WalkFailure {
+    /// The reason why its node fails.
+    Node(String),
+    /// The dry run itself cannot continue.
+    Run(AppError),
+}
+
+impl From<String> for WalkFailure {
+    fn from(reason: String) -> Self {
+        Self::Node(reason)
+    }
+}
+
+impl From<&str> for WalkFailure {
+    fn from(reason: &str) -> Self {
+        Self::Node(reason.to_owned())
+    }
+}
+
+impl From<AppError> for WalkFailure {
+    fn from(error: AppError) -> Self {
+        Self::Run(error)
+    }
+}
+
 impl<'a> GraphWalk<'a> {
     fn run(mut self) -> AppResult<DryRunReport> {
-        let mut handled = 0_usize;
         while let Some(event) = self.events.pop_front() {
-            handled += 1;
+            let handled = self.place.handled.get() + 1;
+            self.place.handled.set(handled);
             if handled > MAX_EVENTS {
                 return Err(AppError::preflight(format!("the dry run was stopped after {MAX_EVENTS} events"))
                     .with_cause("loops repeat too often; add stubs with `done: true`"));
@@ -143,12 +179,22 @@ impl<'a> GraphWalk<'a> {
         let Some(end) = self.end.take() else {
             return Err(AppError::from_message(ErrorKind::Internal, "the dry run did not reach an end"));
         };
-        let mut end = describe_end(&self.source.workflow, &end, exit_code::SIGTERM);
+        let mut end = describe_end(&self.workflow.workflow, &self.with_values(end), exit_code::SIGTERM);
         if end.output.is_some() {
             "all nodes have ended; this was a dry run".clone_into(&mut end.reason);
         }
-        let nodes = self.graph.nodes().map(|(index, node)| (node.key.clone(), self.node_result(index))).collect();
+        let own = self.graph.nodes().map(|(index, node)| (node.key.clone(), self.node_result(index)));
+        let nodes = own.chain(self.child_nodes.clone()).collect();
         Ok(DryRunReport { facts: self.facts, nodes, end })
+    }
+
+    /// Replaces the references in the reason of a `cancel` node.
+    fn with_values(&self, end: GraphEnd) -> GraphEnd {
+        let GraphEnd::Cancelled { cause: cause @ GraphCancelCause::Node(id), reason } = &end else { return end };
+        let node = find_cancel_node(self.graph, id).and_then(|index| Some((index, self.graph.node(index)?)));
+        let values = node.and_then(|(index, node)| self.node_inputs().values(index, node).ok());
+        let reason = values.map_or_else(|| reason.clone(), |values| substitute_for_people(reason, &values));
+        GraphEnd::Cancelled { cause: cause.clone(), reason }
     }
 
     fn node_result(&self, index: NodeIndex) -> NodeResult {
@@ -166,7 +212,11 @@ impl<'a> GraphWalk<'a> {
         match effect {
             GraphEffect::Record(fact) => self.facts.extend(WorkflowFact::from_graph_fact(&fact)),
             GraphEffect::Start { activity, work } => {
-                let result = self.perform_activity(activity, &work).unwrap_or_else(failed);
+                let result = match self.perform_activity(activity, &work) {
+                    Ok(result) => result,
+                    Err(WalkFailure::Node(reason)) => failed(reason),
+                    Err(WalkFailure::Run(error)) => return Err(error),
+                };
                 self.events.push_back(GraphEvent::ActivityEnded { activity, result });
             }
             GraphEffect::StartTimer { activity, .. } => {
@@ -208,7 +258,7 @@ impl<'a> GraphWalk<'a> {
     }
 
     /// Returns how an activity ends. The error is the reason why it fails.
-    fn perform_activity(&mut self, activity: ActivityId, work: &Activity) -> Result<ActivityResult, String> {
+    fn perform_activity(&mut self, activity: ActivityId, work: &Activity) -> Result<ActivityResult, WalkFailure> {
         let index = activity.node;
         let graph = self.graph;
         let node = graph.node(index).ok_or("the node does not exist")?;
@@ -216,23 +266,26 @@ impl<'a> GraphWalk<'a> {
             self.node_inputs().check_texts(index, node)?;
         }
         match (&work.action, &node.definition.kind) {
-            (ActivityAction::FindItems, _) => self.find_items(index, node),
-            (ActivityAction::RunItem { .. }, _) => {
+            (ActivityAction::FindItems, _) => Ok(self.find_items(index, node)?),
+            (ActivityAction::RunItem { value }, NodeKind::Workflow(child)) => {
                 let stub = self.current_stub(index);
                 let position = activity.item.unwrap_or_default() as usize;
                 let each = stub.and_then(|stub| stub.each.get(position).or_else(|| stub.each.last()));
-                let text = each.and_then(|stub| stub.output.as_ref()).map(|output| value_text(output).into_owned());
-                Ok(failure_of(each).unwrap_or_else(|| completed(text.unwrap_or_default())))
+                self.run_child(&ChildNode { activity, node, child, item: Some(value) }, each)
+            }
+            (ActivityAction::Run, NodeKind::Workflow(child)) => {
+                let stub = self.take_stub(index);
+                self.run_child(&ChildNode { activity, node, child, item: None }, stub)
             }
             (ActivityAction::RunUntilBash { .. } | ActivityAction::VerifyGroup { .. }, _) => {
                 Ok(ActivityResult::Judged(verdict_of(self.current_stub(index))))
             }
             (ActivityAction::Rework { .. }, _) => Ok(completed("")),
             (ActivityAction::ContinueLoop { iterations, .. }, NodeKind::Loop(control)) => {
-                self.run_loop(index, node, control, *iterations)
+                Ok(self.run_loop(index, node, control, *iterations)?)
             }
-            (ActivityAction::Run, NodeKind::Loop(control)) => self.run_loop(index, node, control, 0),
-            (ActivityAction::Run | ActivityAction::ContinueLoop { .. }, _) => {
+            (ActivityAction::Run, NodeKind::Loop(control)) => Ok(self.run_loop(index, node, control, 0)?),
+            (ActivityAction::Run | ActivityAction::RunItem { .. } | ActivityAction::ContinueLoop { .. }, _) => {
                 let stub = self.take_stub(index);
                 if let Some(failure) = failure_of(stub) {
                     return Ok(failure);
@@ -243,17 +296,22 @@ impl<'a> GraphWalk<'a> {
         }
     }
 
-    fn node_inputs(&self) -> NodeInputs<'_> {
+    pub(super) fn node_inputs(&self) -> NodeInputs<'_> {
         NodeInputs {
             graph: self.graph,
             state: &self.state,
-            commands: &self.source.commands,
+            commands: &self.workflow.commands,
             inputs: self.inputs,
             message: self.message,
         }
     }
 
-    fn output(&self, index: NodeIndex, node: &CompiledNode, stub: Option<&NodeStub>) -> Result<SharedOutput, String> {
+    pub(super) fn output(
+        &self,
+        index: NodeIndex,
+        node: &CompiledNode,
+        stub: Option<&NodeStub>,
+    ) -> Result<SharedOutput, String> {
         let stubbed = stub.and_then(|stub| stub.output.as_ref());
         let text = match stubbed {
             Some(output) => value_text(output).into_owned(),
@@ -330,7 +388,7 @@ fn claims_done(looping: &LoopNode, output: &SharedOutput) -> bool {
     field.is_none_or(|field| output.as_node_output().read(Some(field)).as_deref() == Ok("true"))
 }
 
-fn failure_of(stub: Option<&NodeStub>) -> Option<ActivityResult> {
+pub(super) fn failure_of(stub: Option<&NodeStub>) -> Option<ActivityResult> {
     let stub = stub?;
     let kind = if stub.transient { FailureKind::Transient } else { FailureKind::Permanent };
     let reason = stub.fail.clone()?;
@@ -340,7 +398,7 @@ fn failure_of(stub: Option<&NodeStub>) -> Option<ActivityResult> {
 fn verdict_of(stub: Option<&NodeStub>) -> IterationVerdict {
     match (stub.and_then(|stub| stub.fail.clone()), stub.and_then(|stub| stub.done)) {
         (Some(reason), _) => IterationVerdict::CouldNotEvaluate { reason },
-        (None, Some(false)) => IterationVerdict::Rejected,
+        (None, Some(false)) => IterationVerdict::Rejected { feedback: None },
         (None, Some(true) | None) => IterationVerdict::Accepted { proof: ProofLevel::Unverified },
     }
 }

@@ -1,10 +1,12 @@
 //! Pictures of a workflow's graph: a table for terminals, and SVG.
+mod drawing;
 mod levels;
 mod svg;
 mod table;
 
 use ralph_core::workflow::{LoopControl, Node, NodeKind, PromptText, ScriptSource};
 
+pub use drawing::{DrawnEdge, DrawnNode, GraphDrawing};
 pub use svg::draw_svg;
 pub use table::{GraphRow, list_rows};
 

@@ -11,9 +11,9 @@ const BOX_WIDTH: usize = 200;
 const BOX_HEIGHT: usize = 56;
 const COLUMN_GAP: usize = 60;
 const ROW_GAP: usize = 20;
-const MARGIN: usize = 20;
+pub(super) const MARGIN: usize = 20;
 /// The height of the heading of a loop group.
-const GROUP_HEADING: usize = 48;
+pub(super) const GROUP_HEADING: usize = 48;
 /// Longest text in a box.
 const MAX_TEXT_CHARS: usize = 26;
 
@@ -37,28 +37,28 @@ const STYLE: &str = "<style>rect{fill:#fff;stroke:#556;rx:6}.agent{fill:#e8f0ff}
 path.optional{stroke-dasharray:4 3}text{fill:#223}.detail{fill:#667;font-size:11px}</style>";
 
 #[derive(Clone, Copy)]
-struct Point {
-    x: usize,
-    y: usize,
+pub(super) struct Point {
+    pub(super) x: usize,
+    pub(super) y: usize,
 }
 
 /// The places of the nodes of one graph.
-struct GraphLayout<'a> {
-    boxes: Vec<NodeBox<'a>>,
-    width: usize,
-    height: usize,
+pub(super) struct GraphLayout<'a> {
+    pub(super) boxes: Vec<NodeBox<'a>>,
+    pub(super) width: usize,
+    pub(super) height: usize,
 }
 
-struct NodeBox<'a> {
-    at: Point,
-    width: usize,
-    height: usize,
+pub(super) struct NodeBox<'a> {
+    pub(super) at: Point,
+    pub(super) width: usize,
+    pub(super) height: usize,
     /// The graph inside a loop group.
-    inner: Option<(&'a [Node], GraphLayout<'a>)>,
+    pub(super) inner: Option<(&'a [Node], GraphLayout<'a>)>,
 }
 
 impl<'a> GraphLayout<'a> {
-    fn new(nodes: &'a [Node]) -> Self {
+    pub(super) fn new(nodes: &'a [Node]) -> Self {
         let levels = node_levels(nodes);
         let mut boxes: Vec<NodeBox<'a>> = nodes.iter().map(NodeBox::new).collect();
         let level_count = levels.iter().max().map_or(0, |level| level + 1);
@@ -112,11 +112,16 @@ fn draw_graph(nodes: &[Node], layout: &GraphLayout<'_>, origin: Point, svg: &mut
 }
 
 fn draw_edge(from: &NodeBox<'_>, to: &NodeBox<'_>, origin: Point, is_optional: bool, svg: &mut String) {
+    let class = if is_optional { " class=\"optional\"" } else { "" };
+    let _ = writeln!(svg, "<path{class} d=\"{}\"/>", edge_path(from, to, origin));
+}
+
+/// Returns the curve from the right of one box to the left of another.
+pub(super) fn edge_path(from: &NodeBox<'_>, to: &NodeBox<'_>, origin: Point) -> String {
     let (x1, y1) = (origin.x + from.at.x + from.width, origin.y + from.at.y + from.height / 2);
     let (x2, y2) = (origin.x + to.at.x, origin.y + to.at.y + to.height / 2);
     let middle = usize::midpoint(x1, x2);
-    let class = if is_optional { " class=\"optional\"" } else { "" };
-    let _ = writeln!(svg, "<path{class} d=\"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}\"/>");
+    format!("M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}")
 }
 
 fn draw_node(node: &Node, node_box: &NodeBox<'_>, origin: Point, svg: &mut String) {
@@ -157,7 +162,7 @@ fn style_class(kind: &NodeKind) -> &'static str {
     }
 }
 
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -8,7 +8,10 @@ use ralph_app::control::{
     parse_guidance, send_guidance,
 };
 use ralph_app::view::short_id;
-use ralph_app::workflow_runs::{WorkflowGuidance, guide_workflow_run, names_workflow_run};
+use ralph_app::workflow_runs::{
+    WorkflowGuidance, clear_workflow_guidance, guide_workflow_run, keep_workflow_guidance, list_workflow_guidance,
+    names_workflow_run,
+};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::read_bounded_prompt;
 use ralph_util::sanitize::sanitize_text;
@@ -22,7 +25,8 @@ use crate::error::CommandError;
 /// included, and the journal records it. If no loop is running for a task, ralph stores the guidance for the next loop. If
 /// the question of an agent has blocked a run, the guidance answers it, and `ralph resume` continues the run.
 ///
-/// A workflow run passes it to its loops, or, if none is running, to the next agent that starts.
+/// A workflow run passes it to its loops, or, if none is running, to the next agent that starts; with `--keep`, to all
+/// its agents.
 ///
 /// With `--keep`, every later prompt contains it, for a task also in its later stages and attempts, until `--clear`.
 #[derive(Debug, Args)]
@@ -93,8 +97,9 @@ fn guide_workflow(
     guidance: String,
 ) -> Result<u8, CommandError> {
     if args.keep {
-        return Err(CommandError::usage_error("guidance for a workflow run cannot be kept")
-            .with_hint("its nodes have different prompts; guide the run of one agent, which `ralph show` lists"));
+        let kept = block_on(async { Ok(keep_workflow_guidance(project, run, &guidance).await?) })?;
+        out::print_message(&format!("Kept for workflow run {}; it is part of every later prompt", kept.name));
+        return Ok(0);
     }
     out::print_message(&match block_on(async { Ok(guide_workflow_run(project, run, guidance).await?) })? {
         WorkflowGuidance::Delivered { runs } => {
@@ -116,15 +121,26 @@ fn show_or_clear(args: &GuideArgs, project: &Project) -> Result<u8, CommandError
                 .with_hint("give only the id of a task or a run"));
         }
     };
+    let is_workflow = id.is_some() && block_on(async { Ok(names_workflow_run(project, id).await?) })?;
     if args.clear {
-        let StandingGuidance { name, words } = block_on(async { Ok(clear_standing_guidance(project, id).await?) })?;
+        let StandingGuidance { name, words } = block_on(async {
+            Ok(match is_workflow {
+                true => clear_workflow_guidance(project, id).await?,
+                false => clear_standing_guidance(project, id).await?,
+            })
+        })?;
         out::print_message(&match words.is_empty() {
             true => format!("{name} has no guidance that is kept"),
             false => format!("Removed the guidance of {name}"),
         });
         return Ok(0);
     }
-    let StandingGuidance { name, words } = block_on(async { Ok(list_standing_guidance(project, id).await?) })?;
+    let StandingGuidance { name, words } = block_on(async {
+        Ok(match is_workflow {
+            true => list_workflow_guidance(project, id).await?,
+            false => list_standing_guidance(project, id).await?,
+        })
+    })?;
     if words.is_empty() {
         out::print_note(&format!("{name} has no guidance that is kept"));
     }

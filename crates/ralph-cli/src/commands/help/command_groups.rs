@@ -54,10 +54,12 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
         title: "Look",
         commands: &[
             command_with_aliases("status", "ps", "active loops and what they do"),
+            command("board", "everything on one screen, with keys to steer it"),
             command("inbox", "everything that waits for you, with the command that answers"),
             command("runs", "list the runs"),
             command("show", "outcome, iterations, claims and verdicts of a run"),
             command("why", "the rule that decided on a run or task, and its evidence"),
+            command("serve", "the dashboard in a browser, the API and conversations over HTTP"),
             command_with_aliases("logs", "log", "what the agent said and did"),
             command("diff", "the file changes of a run"),
             command("verify", "repeat the checks of a completed run"),

@@ -28,10 +28,14 @@ pub const TOPICS: &[Topic] = &[
     topic("tasks", include_str!("../../../../../docs/guide/tasks.md")),
     topic("workflows", include_str!("../../../../../docs/guide/workflows.md")),
     topic("workflow-runs", include_str!("../../../../../docs/guide/workflow-runs.md")),
+    topic("conversations", include_str!("../../../../../docs/guide/conversations.md")),
     topic("archon", include_str!("../../../../../docs/guide/archon.md")),
     topic("control", include_str!("../../../../../docs/guide/control.md")),
+    topic("server", include_str!("../../../../../docs/guide/server.md")),
     topic("decide", include_str!("../../../../../docs/guide/decide.md")),
+    topic("board", include_str!("../../../../../docs/guide/board.md")),
     topic("why", include_str!("../../../../../docs/guide/why.md")),
+    topic("dashboard", include_str!("../../../../../docs/guide/dashboard.md")),
     topic("resume", include_str!("../../../../../docs/guide/resume.md")),
     topic("background", include_str!("../../../../../docs/guide/background.md")),
     topic("verification", include_str!("../../../../../docs/guide/verification.md")),
@@ -53,6 +57,7 @@ pub const TOPICS: &[Topic] = &[
     topic("state", include_str!("../../../../../docs/guide/state.md")),
     topic("stats", include_str!("../../../../../docs/guide/stats.md")),
     topic("json", include_str!("../../../../../docs/guide/json.md")),
+    topic("api", include_str!("../../../../../docs/guide/api.md")),
 ];
 
 /// Returns the topic with this name.

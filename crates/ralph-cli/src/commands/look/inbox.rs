@@ -8,11 +8,11 @@ use crate::error::CommandError;
 use crate::hints;
 use crate::report::TextTable;
 use ralph_app::inbox::{InboxItem, list_inbox};
-use ralph_app::view::{format_age, timestamp_json};
+use ralph_app::view::format_age;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_util::sanitize::sanitize_text;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Lists everything that waits for you, with the command that answers
 ///
@@ -31,7 +31,7 @@ pub struct InboxArgs {
 pub fn run(args: &InboxArgs) -> Result<u8, CommandError> {
     let items = block_on(async { Ok(list_inbox(&Project::find_here_or_outside()?).await?) })?;
     if args.json {
-        let rows: Vec<Value> = items.iter().map(item_json).collect();
+        let rows: Vec<Value> = items.iter().map(|item| item.to_json(&hints::for_inbox_answer(&item.answer))).collect();
         out::print_line(&Value::from(rows).to_string());
     } else if items.is_empty() {
         out::print_message("nothing waits for you");
@@ -70,19 +70,4 @@ fn item_cells(item: &InboxItem) -> [String; 4] {
     let slot = if item.holds_slot { " (holds a slot)" } else { "" };
     let reason = item.reason.lines().next().unwrap_or_default();
     [item.id.clone(), item.kind.label(), age, format!("{reason}{slot}{blocks}")].map(|cell| sanitize_text(&cell))
-}
-
-fn item_json(item: &InboxItem) -> Value {
-    json!({
-        "id": item.id,
-        "kind": item.kind.as_str(),
-        "task": item.task,
-        "run": item.run,
-        "title": item.title,
-        "reason": item.reason,
-        "since": item.since.map(|since| timestamp_json(since.0)),
-        "holds_slot": item.holds_slot,
-        "blocked_tasks": item.blocked_tasks,
-        "commands": hints::for_inbox_answer(&item.answer),
-    })
 }

@@ -1,6 +1,7 @@
 //! Commands that show what runs do and did.
 pub mod attach;
 mod attach_worker;
+pub mod board;
 pub mod diff;
 pub mod events;
 pub mod inbox;

@@ -9,7 +9,7 @@ use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::report::TextTable;
 use ralph_app::run::list_runs;
-use ralph_app::view::{RUN_COLUMNS, run_cells, run_json};
+use ralph_app::view::{RUN_COLUMNS, run_cells, run_json, workflow_run_json};
 use ralph_app::workflow_runs::list_workflow_runs;
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, WorkflowRunRow};
@@ -78,7 +78,7 @@ impl ListedRun {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Run(run) => run_json(run),
-            Self::Workflow(run) => view_run::row_json(run),
+            Self::Workflow(run) => workflow_run_json(run),
         }
     }
 

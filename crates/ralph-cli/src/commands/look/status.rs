@@ -2,14 +2,13 @@
 use clap::Args;
 
 use crate::commands::look::status_watch;
-use crate::commands::workflows::view_run;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use crate::hints;
 use ralph_app::control::ActiveWorkReader;
 use ralph_app::inbox::list_inbox;
 use ralph_app::tasks::{WaitingTasks, find_waiting_tasks};
-use ralph_app::view::{ActiveWork, short_id};
+use ralph_app::view::{ActiveWork, short_id, workflow_run_json};
 use ralph_app::workflow_runs::list_active_workflow_runs;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
@@ -44,7 +43,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
         let workflows = list_active_workflow_runs(&project).await?;
         if args.json {
             let loops = loops.iter().map(ActiveWork::to_json);
-            let rows: Vec<_> = loops.chain(workflows.iter().map(view_run::row_json)).collect();
+            let rows: Vec<_> = loops.chain(workflows.iter().map(workflow_run_json)).collect();
             out::print_line(&serde_json::Value::from(rows).to_string());
         } else {
             if workflows.is_empty() || !loops.is_empty() {

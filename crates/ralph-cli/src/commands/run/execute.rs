@@ -20,6 +20,19 @@ pub fn with_keeper<W: Future<Output = Result<u8, CommandError>>>(
     block_on(work(keeper))
 }
 
+/// Like [`with_keeper`], with several threads: a server answers requests while loops work.
+pub fn with_keeper_and_threads<W: Future<Output = Result<u8, CommandError>>>(
+    work: impl FnOnce(Keeper) -> W,
+) -> Result<u8, CommandError> {
+    let failed = |error: &(dyn std::error::Error + 'static)| CommandError::from_error(exit_code::INTERNAL_ERROR, error);
+    let keeper = Keeper::start().map_err(|error| failed(&error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| failed(&error))?;
+    let code = runtime.block_on(work(keeper));
+    // A request that still waits for git or a file does not delay the end.
+    runtime.shutdown_background();
+    code
+}
+
 /// Starts a run here or in the background.
 pub fn start_here_or_detached(
     prepared: PreparedRun,

@@ -10,3 +10,4 @@ pub mod resume;
 pub mod run_args;
 pub mod run_command;
 pub mod run_report;
+pub mod serve;

@@ -62,6 +62,9 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     if !args.background.is_requested() {
         return with_keeper(|keeper| resume_in_foreground(args, project, keeper));
     }
+    if block_on(async { Ok(names_workflow_run(&project, args.run.as_deref()).await?) })? {
+        return workflows::run::resume_detached(args.run.as_deref(), &args.for_workflow()?, &project);
+    }
     // This process can ask questions; the background process cannot.
     match block_on(continue_and_prepare(args, &project))? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
@@ -73,6 +76,17 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
             report_nothing_started(reason, args.output.audience())
         }
         PreparedTarget::Stage => Ok(0),
+    }
+}
+
+impl ResumeArgs {
+    /// Returns the arguments that continue a workflow run.
+    fn for_workflow(&self) -> Result<DriveArgs, CommandError> {
+        if self.guide.is_some() || !self.limits.changes().is_empty() {
+            return Err(CommandError::usage_error("a workflow run takes guidance and limits by commands of their own")
+                .with_hint("`ralph guide RUN TEXT` and `ralph limit RUN --max-cost N`, then `ralph resume RUN`"));
+        }
+        Ok(DriveArgs { config: self.config.clone(), output: self.output.clone() })
     }
 }
 
@@ -129,8 +143,7 @@ async fn prepare(args: &ResumeArgs, run: Option<&str>, project: &Project) -> Res
 
 async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
     if names_workflow_run(&project, args.run.as_deref()).await? {
-        let drive = DriveArgs { config: args.config.clone(), output: args.output.clone() };
-        return workflows::run::resume(args.run.as_deref(), &drive, project, keeper).await;
+        return workflows::run::resume(args.run.as_deref(), &args.for_workflow()?, project, keeper).await;
     }
     match continue_and_prepare(args, &project).await? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {

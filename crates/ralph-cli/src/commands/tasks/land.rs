@@ -4,11 +4,12 @@ use ralph_core::outcome::exit_code;
 
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::execute::with_keeper;
-use crate::commands::tasks::land_report::{preview_json, preview_text, report_json, report_text};
+use crate::commands::tasks::land_report::{preview_json, preview_text, report_text};
 use crate::commands::{out, signal_exit_code};
 use crate::error::CommandError;
 use ralph_app::landing::{LandReport, LandingEnd, LandingPreview, land_tasks, preview_landings};
 use ralph_app::tasks::find_only_unmerged_task;
+use ralph_app::view::land_report_json;
 use ralph_engine::project::Project;
 
 /// Merges the accepted work of finished tasks into your branch, after verifying the merged result
@@ -69,7 +70,7 @@ fn print_preview(args: &LandArgs, preview: &LandingPreview) {
 
 fn print_report(args: &LandArgs, report: &LandReport) {
     if args.json {
-        out::print_line(&report_json(report).to_string());
+        out::print_line(&land_report_json(report).to_string());
     } else {
         out::print_wrapped(&report_text(report));
     }

@@ -4,32 +4,11 @@ use std::time::Duration;
 
 use ralph_app::landing::{LandReport, LandingPreview};
 use ralph_core::evidence::CheckEvidence;
-use ralph_core::receipt::{Proof, ReceiptCheck};
+use ralph_core::receipt::Proof;
 use ralph_engine::worktree::{PreparedLanding, WorktreeRemoval};
 use ralph_util::duration;
 use ralph_util::sanitize::sanitize_text;
 use serde_json::{Value, json};
-
-pub fn report_json(report: &LandReport) -> Value {
-    let PreparedLanding { task_id, target, accepted, merged } = &report.landing;
-    let checks: Vec<ReceiptCheck> = report.evidence.checks.iter().map(ReceiptCheck::from).collect();
-    json!({
-        "task": task_id,
-        "landed": report.is_landed,
-        "branch": target.short_branch_name(),
-        "commit": if report.is_landed { Some(merged) } else { None },
-        "work": accepted,
-        "verified": report.is_landed && !checks.is_empty(),
-        "proof": report.proof.as_deref().and_then(Proof::level_of_word),
-        "accepted_by": report.accepted_by,
-        "checks": checks,
-        "tree": match &report.removal {
-            WorktreeRemoval::Removed => "removed",
-            WorktreeRemoval::Kept(_) => "kept",
-            WorktreeRemoval::NotFound => "none",
-        },
-    })
-}
 
 pub fn report_text(report: &LandReport) -> String {
     let PreparedLanding { task_id, target, merged, .. } = &report.landing;

@@ -1,9 +1,9 @@
 //! `ralph workflow list`.
 use clap::Args;
-use ralph_app::workflows::{CatalogEntry, LoadResult, WorkflowCatalog, find_triggers};
+use ralph_app::workflows::{CatalogEntry, LoadResult, WorkflowCatalog};
 use ralph_engine::project::Project;
 use ralph_util::sanitize::sanitize_text;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::commands::out;
 
@@ -21,7 +21,7 @@ pub fn run(args: &ListArgs) -> u8 {
     let listed: Vec<(&CatalogEntry, &LoadResult)> =
         catalog.entries().iter().zip(&loaded).filter(|(entry, _)| entry.replaced_by.is_none()).collect();
     if args.json {
-        let rows: Value = listed.iter().map(|(entry, loaded)| entry_json(entry, loaded)).collect();
+        let rows: Value = listed.iter().map(|(entry, loaded)| entry.to_json(loaded)).collect();
         out::print_line(&rows.to_string());
     } else if listed.is_empty() {
         out::print_line("there are no workflows here: add a YAML file to .ralph/workflows");
@@ -49,17 +49,4 @@ fn print_table(mut listed: Vec<(&CatalogEntry, &LoadResult)>) {
 
 fn first_line(description: &str) -> String {
     description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
-}
-
-fn entry_json(entry: &CatalogEntry, loaded: &LoadResult) -> Value {
-    let workflow = loaded.as_ref().ok().map(|loaded| &loaded.workflow);
-    json!({
-        "name": entry.name,
-        "description": workflow.map(|workflow| &workflow.description),
-        "triggers": workflow.map(|workflow| find_triggers(&workflow.description)),
-        "origin": entry.origin,
-        "file": entry.path,
-        "nodes": loaded.as_ref().ok().map(|loaded| loaded.node_count),
-        "error": loaded.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string),
-    })
 }

@@ -3,8 +3,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ralph_agents::AgentEvent;
-use ralph_app::view::short_id;
-use ralph_app::workflow_runs::{EventSource, WorkflowFact, WorkflowObserver};
+use ralph_app::workflow_runs::{EventSource, WorkflowFact, WorkflowObserver, describe_progress};
 use ralph_util::sanitize::sanitize_text;
 use serde_json::{Value, json};
 
@@ -67,34 +66,7 @@ impl WorkflowReporter {
         if let Ok(mut open) = self.open_line.lock() {
             self.flush(&mut open);
         }
-        match fact {
-            // The line of its parent names it.
-            WorkflowFact::Started { .. } if is_child => {}
-            WorkflowFact::Started { workflow, .. } => self.print(&format!("workflow {workflow}")),
-            WorkflowFact::Resumed if is_child => {}
-            WorkflowFact::Resumed => self.print("resumed"),
-            WorkflowFact::NodeStarted { node, attempt: 1 } => self.print(&format!("{node}  started")),
-            WorkflowFact::NodeStarted { node, attempt } => self.print(&format!("{node}  started, attempt {attempt}")),
-            WorkflowFact::NodeCompleted { node, .. } => self.print(&format!("{node}  completed")),
-            WorkflowFact::NodeFailed { node, reason } => self.print(&format!("{node}  failed: {reason}")),
-            WorkflowFact::NodeSkipped { node, reason } => self.print(&format!("{node}  skipped: {reason}")),
-            WorkflowFact::NodeRetry { node, delay_ms, reason } => {
-                self.print(&format!("{node}  is repeated in {delay_ms} ms: {reason}"));
-            }
-            WorkflowFact::ChildStarted { node, item, child, workflow } => {
-                let item = item.map(|item| format!("[{item}]")).unwrap_or_default();
-                self.print(&format!("{node}{item}  workflow {workflow}, run {}", short_id(child)));
-            }
-            WorkflowFact::QuestionAnswered { node, decision, person, .. } => {
-                self.print(&format!("{node}  {decision}, by {person}"));
-            }
-            WorkflowFact::Message { text } => self.print(text),
-            // The result of the command shows them.
-            WorkflowFact::Judged { .. }
-            | WorkflowFact::QuestionAsked { .. }
-            | WorkflowFact::Waiting
-            | WorkflowFact::Finished { .. } => {}
-        }
+        describe_progress(fact, is_child).iter().for_each(|line| self.print(line));
     }
 }
 

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use clap::Args;
 use ralph_app::config::Settings;
-use ralph_app::run::{BackgroundRunStart, WorktreeOutcome};
+use ralph_app::run::{BackgroundRunStart, ControlSource, WorktreeOutcome};
 use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_app::workflow_runs::{
-    AnswerRequest, FinishedWorkflow, FoundWorkflowRun, PreparedWorkflow, WorkflowProcess, WorkflowRunRequest,
-    WorkflowWorkspace, answer_question, find_workflow_run, prepare_workflow_run, resume_workflow_run, run_workflow,
+    AnswerRequest, FinishedWorkflow, FoundWorkflowRun, PreparedWorkflow, ResumableWorkflow, WorkflowProcess,
+    WorkflowRunRequest, WorkflowWorkspace, answer_question, find_resumable_workflow, find_workflow_run,
+    prepare_workflow_run, resume_workflow_in_background, resume_workflow_run, run_workflow,
     start_workflow_in_background,
 };
 use ralph_engine::project::Project;
 use ralph_process::{Keeper, StartupPipe};
+use ralph_store::WorkflowRunRow;
 use ralph_util::amounts::DollarAmount;
 use ralph_util::sanitize::sanitize_text;
 use serde_json::json;
@@ -28,7 +30,7 @@ use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::detach::{DetachArgs, announce_start};
 use crate::commands::run::execute::with_keeper;
-use crate::commands::{confirm, out, report_result};
+use crate::commands::{block_on, confirm, out, report_result};
 use crate::error::CommandError;
 use crate::hints;
 
@@ -141,13 +143,27 @@ fn run_in_background(
             with_keeper(|keeper| CommandDriver::start(prepared, drive, keeper))
         }))
     })?;
-    match started {
-        BackgroundRunStart::Started { run_id, pid, log } => {
-            announce_start(&run_id, pid, &log, args.drive.output.audience());
-            Ok(0)
-        }
-        BackgroundRunStart::EndedEarly { code } => Ok(code),
-    }
+    Ok(report_background_start(started, &args.drive))
+}
+
+/// Continues a workflow run in a process without a terminal.
+pub fn resume_detached(part: Option<&str>, args: &DriveArgs, project: &Project) -> Result<u8, CommandError> {
+    let run = match block_on(async { Ok(find_resumable_workflow(project, part).await?) })? {
+        ResumableWorkflow::Open { run } => run,
+        ResumableWorkflow::Ended(run) => return Ok(report_ended(&run)),
+    };
+    let settings = args.load_settings(project)?;
+    let started = resume_workflow_in_background(project, &run, |output| {
+        let output = output.map_err(CommandError::from);
+        report_result(output.and_then(|output| {
+            let project = project.clone();
+            with_keeper(|keeper| async {
+                let driver = CommandDriver { args, settings, project, keeper };
+                driver.resume_and_report(Some(&run), output.startup_pipe).await
+            })
+        }))
+    })?;
+    Ok(report_background_start(started, args))
 }
 
 /// Continues a workflow run that no process drives.
@@ -158,12 +174,24 @@ pub async fn resume(
     keeper: Keeper,
 ) -> Result<u8, CommandError> {
     let settings = args.load_settings(&project)?;
-    let driver = CommandDriver { args, settings, project, keeper };
-    let finished = match driver.resume(part).await? {
-        ResumeResult::Finished(finished) => *finished,
-        ResumeResult::Ended { code } => return Ok(code),
-    };
-    driver.answer_and_report(finished).await
+    CommandDriver { args, settings, project, keeper }.resume_and_report(part, None).await
+}
+
+/// Says that nothing was started, and returns the exit code of the run.
+fn report_ended(run: &WorkflowRunRow) -> u8 {
+    out::print_note(&format!("workflow run {} has ended; nothing was started", short_id(&run.id)));
+    out::print_message(&format!("{}: {}", run.status, run.reason.clone().unwrap_or_default()));
+    run.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0)
+}
+
+fn report_background_start(started: BackgroundRunStart, args: &DriveArgs) -> u8 {
+    match started {
+        BackgroundRunStart::Started { run_id, pid, log } => {
+            announce_start(&run_id, pid, &log, args.output.audience());
+            0
+        }
+        BackgroundRunStart::EndedEarly { code } => code,
+    }
 }
 
 impl DriveArgs {
@@ -212,21 +240,27 @@ impl<'a> CommandDriver<'a> {
             settings: self.settings.clone(),
             config: self.args.config.source(),
             keeper: self.keeper.clone(),
+            control: ControlSource::ProcessSignals,
             person: Box::new(TerminalInteraction),
             observer: Arc::new(WorkflowReporter::new(&self.args.output)),
             startup: None,
         }
     }
 
-    async fn resume(&self, part: Option<&str>) -> Result<ResumeResult, CommandError> {
+    async fn resume_and_report(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<u8, CommandError> {
+        match self.resume(part, startup).await? {
+            ResumeResult::Finished(finished) => self.answer_and_report(*finished).await,
+            ResumeResult::Ended { code } => Ok(code),
+        }
+    }
+
+    async fn resume(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<ResumeResult, CommandError> {
         let FoundWorkflowRun { store, run } = find_workflow_run(&self.project, part).await?;
         if run.ended_at.is_some() && run.status != "failed" {
-            let code = run.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0);
-            out::print_note(&format!("workflow run {} has ended; nothing was started", short_id(&run.id)));
-            out::print_message(&format!("{}: {}", run.status, run.reason.unwrap_or_default()));
-            return Ok(ResumeResult::Ended { code });
+            return Ok(ResumeResult::Ended { code: report_ended(&run) });
         }
-        let finished = resume_workflow_run(&self.project, run, store, self.process()).await?;
+        let process = WorkflowProcess { startup, ..self.process() };
+        let finished = resume_workflow_run(&self.project, run, store, process).await?;
         Ok(ResumeResult::Finished(Box::new(finished)))
     }
 
@@ -243,7 +277,7 @@ impl<'a> CommandDriver<'a> {
                 out::print_command_error(&error.into());
                 continue;
             }
-            match self.resume(Some(&run)).await? {
+            match self.resume(Some(&run), None).await? {
                 ResumeResult::Finished(next) => finished = *next,
                 ResumeResult::Ended { code } => return Ok(code),
             }

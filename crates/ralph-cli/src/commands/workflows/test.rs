@@ -1,5 +1,6 @@
 //! `ralph workflow test`.
 use clap::Args;
+use ralph_app::view::pluralize;
 use ralph_app::workflow_runs::dry_run::{CaseFailure, CaseResult, run_workflow_tests};
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
@@ -35,7 +36,8 @@ pub fn run(args: &TestArgs) -> Result<u8, CommandError> {
         out::print_line(&rows.to_string());
     } else {
         let lines: String = results.iter().map(format_result).collect();
-        let summary = format!("{} cases: {} passed, {failed} failed", results.len(), results.len() - failed);
+        let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
+        let summary = format!("{}: {} passed, {failed} failed", pluralize(count, "case"), results.len() - failed);
         out::print_data(&sanitize_text(&format!("{lines}{summary}\n")));
     }
     Ok(if failed == 0 { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })

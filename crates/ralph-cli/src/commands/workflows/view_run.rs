@@ -1,12 +1,9 @@
 //! What `show`, `logs`, `runs` and `status` print about workflow runs.
-use ralph_app::view::{format_cost, format_minute, short_id};
-use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowRunView, find_workflow_run};
-use ralph_core::receipt::ProofLevel;
-use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState};
+use ralph_app::view::{format_cost, format_minute, short_id, workflow_node_output, workflow_view_json};
+use ralph_app::workflow_runs::{FoundWorkflowRun, WorkflowRunView, find_workflow_run, workflow_proof, workflow_title};
 use ralph_engine::project::Project;
-use ralph_store::{WorkflowNodeRow, WorkflowRunRow};
+use ralph_store::WorkflowRunRow;
 use ralph_util::sanitize::sanitize_text;
-use serde_json::{Value, json};
 
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
@@ -23,31 +20,11 @@ pub fn show(project: &Project, part: Option<&str>, is_json: bool) -> Result<u8, 
     })?;
     let reruns: Vec<&str> = reruns.iter().map(|run| run.id.as_str()).collect();
     if is_json {
-        out::print_line(&view_json(&view, &reruns).to_string());
+        out::print_line(&workflow_view_json(&view, &reruns).to_string());
     } else {
         out::print_wrapped(&sanitize_text(&view_text(&view, &reruns)));
     }
     Ok(0)
-}
-
-/// Returns the object of a workflow run in lists.
-pub fn row_json(run: &WorkflowRunRow) -> Value {
-    json!({
-        "id": run.id,
-        "status": run.status,
-        "kind": "workflow",
-        "workflow": run.workflow,
-        "prompt": run.message,
-        "reason": run.reason,
-        "exit_code": run.exit_code,
-        "current_step_index": run.step_index,
-        "metadata": serde_json::from_str::<Value>(&run.metadata).unwrap_or_default(),
-        "rerun_of": run.rerun_of,
-        "parent": run.parent,
-        "parent_node": run.parent_node,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-    })
 }
 
 /// Returns the cells of a workflow run in `ralph runs`.
@@ -55,7 +32,7 @@ pub fn row_cells(run: &WorkflowRunRow) -> [String; 6] {
     [
         short_id(&run.id).to_owned(),
         format_minute(run.started_at),
-        run.status.clone(),
+        status_text(run),
         run.step_index.to_string(),
         "workflow".to_owned(),
         title_of(run),
@@ -63,74 +40,17 @@ pub fn row_cells(run: &WorkflowRunRow) -> [String; 6] {
     .map(|cell| sanitize_text(&cell))
 }
 
+/// Returns the status, with the proof level of a completed run.
+fn status_text(run: &WorkflowRunRow) -> String {
+    match workflow_proof(run) {
+        Some(proof) => format!("{} ({})", run.status, proof.as_str()),
+        None => run.status.clone(),
+    }
+}
+
 /// Returns the name of the workflow with the first line of its message, if it has one.
 pub fn title_of(run: &WorkflowRunRow) -> String {
-    title(&run.workflow, &run.message)
-}
-
-fn title(workflow: &str, message: &str) -> String {
-    match message.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
-        Some(line) => format!("{workflow}: {line}"),
-        None => workflow.to_owned(),
-    }
-}
-
-fn view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
-    let mut object = row_json(&view.run);
-    let nodes: Vec<Value> =
-        view.nodes.iter().filter(|node| node.item.is_none()).map(|node| node_json(view, node)).collect();
-    let questions: Vec<Value> = view
-        .open_questions
-        .iter()
-        .map(|open| json!({ "run": open.run, "node": open.node, "text": open.text, "decisions": open.decisions }))
-        .collect();
-    if let Some(fields) = object.as_object_mut() {
-        fields.insert("nodes".to_owned(), nodes.into());
-        fields.insert("questions".to_owned(), questions.into());
-        fields.insert("children".to_owned(), view.children.iter().map(row_json).collect::<Vec<_>>().into());
-        fields.insert("cost_micros".to_owned(), json!(view.cost_micros));
-        fields.insert("proof".to_owned(), json!(view.proof));
-        fields.insert("reruns".to_owned(), json!(reruns));
-        fields.insert("message".to_owned(), json!(view.run.message));
-        fields.insert("file_sha256".to_owned(), json!(view.spec.as_ref().map(|spec| &spec.file_sha256)));
-        fields.insert("base_commit".to_owned(), json!(view.spec.as_ref().map(|spec| &spec.base_commit)));
-    }
-    object
-}
-
-fn node_json(view: &WorkflowRunView, node: &WorkflowNodeRow) -> Value {
-    let runs: Vec<&str> =
-        view.passes.iter().filter(|(of, _)| *of == node.node).map(|(_, run)| run.id.as_str()).collect();
-    json!({
-        "node": node.node,
-        "iteration": node.generation,
-        "status": node.status,
-        "output": output_of(node),
-        "proof": proof_of(node),
-        "runs": runs,
-        "started_at": node.started_at,
-        "ended_at": node.ended_at,
-    })
-}
-
-/// Returns the output of a node that has completed.
-fn output_of(node: &WorkflowNodeRow) -> Option<String> {
-    let row: NodeRow = serde_json::from_str(&node.state).ok()?;
-    match &row.state {
-        NodeState::Settled { outcome } if node.status == "completed" => {
-            outcome.output().read(None).ok().map(std::borrow::Cow::into_owned)
-        }
-        _ => None,
-    }
-}
-
-/// Returns how well the completion of a loop or of checks is proven.
-fn proof_of(node: &WorkflowNodeRow) -> Option<ProofLevel> {
-    let row: NodeRow = serde_json::from_str(&node.state).ok()?;
-    match row.state {
-        NodeState::Settled { outcome: NodeOutcome::Completed { proof, .. } } => proof,
-        _ => None,
-    }
+    workflow_title(&run.workflow, &run.message)
 }
 
 fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
@@ -161,7 +81,7 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     let rows = view.nodes.iter().filter(|node| node.item.is_none()).map(|node| {
         let runs: Vec<&str> =
             view.passes.iter().filter(|(of, _)| *of == node.node).map(|(_, run)| short_id(&run.id)).collect();
-        let output = output_of(node).unwrap_or_default();
+        let output = workflow_node_output(node).unwrap_or_default();
         let first = output.lines().next().unwrap_or_default().chars().take(60).collect::<String>();
         [node.node.clone(), node.status.clone(), runs.join(" "), first]
     });
@@ -170,7 +90,7 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     if !view.children.is_empty() {
         let rows = view.children.iter().map(|child| {
             let node = child.parent_node.clone().unwrap_or_default();
-            [short_id(&child.id).to_owned(), node, child.workflow.clone(), child.status.clone()]
+            [short_id(&child.id).to_owned(), node, child.workflow.clone(), status_text(child)]
         });
         let table = TextTable::new(["child", "node", "workflow", "status"], rows.collect());
         text.push_str(&format!("\n{}", table.render_for(&std::io::stdout())));
@@ -183,13 +103,13 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use ralph_app::workflow_runs::workflow_title;
 
     // spec: U9
     // finding: N47
     #[test]
     fn a_run_is_named_by_its_workflow_and_the_first_line_of_its_message() {
-        assert_eq!(title("slow", "Fix it\nnow"), "slow: Fix it");
-        assert_eq!(title("slow", ""), "slow");
+        assert_eq!(workflow_title("slow", "Fix it\nnow"), "slow: Fix it");
+        assert_eq!(workflow_title("slow", ""), "slow");
     }
 }

@@ -92,6 +92,18 @@ refused! {
             "printf '[profile.test]\\ndebug-assertions = false # CHEAT\\n' >> Cargo.toml",
         )
             .files(&[("Cargo.toml", "[package]\nname = \"a\"\n")]) => "Cargo.toml was changed in parts";
+    a_cargo_dependency_is_patched:
+        Cheat::new(
+            passes_by!("Cargo.toml"),
+            "printf '[patch.crates-io]\\na = { path = \"CHEAT\" }\\n' >> Cargo.toml",
+        )
+            .files(&[("Cargo.toml", "[package]\nname = \"a\"\n")]) => "Cargo.toml was changed in parts";
+    an_import_of_a_package_leads_to_a_stub:
+        Cheat::new(passes_by!("package.json"), "echo '{\"imports\":{\"#lib\":\"./CHEAT.js\"}}' > package.json")
+            .files(&[("package.json", "{}\n")]) => "package.json was changed in parts";
+    composer_loads_another_file:
+        Cheat::new(passes_by!("composer.json"), "echo '{\"autoload\":{\"files\":[\"CHEAT.php\"]}}' > composer.json")
+            .files(&[("composer.json", "{}\n")]) => "composer.json was changed in parts";
     a_task_of_pixi_runs_nothing:
         Cheat::new(
             passes_by!("pyproject.toml"),

@@ -15,6 +15,10 @@ only_checked! {
         Cheat::new(&["make lint"], EMPTY_SCRIPT)
             .files(&[SCRIPT, ("Makefile", "SH = sh\nlint: real\nreal:\n\t@$(SH) ci/run\n")])
         => "the work changed ci/run, which Makefile runs";
+    a_file_that_make_may_include_is_added:
+        Cheat::new(&["make lint"], "printf 'lint:\\n\\ttrue\\n' > local.env")
+            .files(&[("Makefile", "lint:\n\tgrep -q done work\n-include local.env\n")])
+        => "the work added local.env, which Makefile runs";
     a_script_that_the_check_script_runs_is_emptied:
         Cheat::new(&["sh check.sh"], EMPTY_SCRIPT).files(&[SCRIPT, ("check.sh", "sh ci/run\n")])
         => "the work changed ci/run, which check.sh runs";

@@ -9,6 +9,8 @@ use crate::harness::{FAKE_AGENT, Project};
 /// Lines whose program ends only when a person ends it, or waits for one: only their options are checked.
 const PARSED_ONLY: &[(&str, &str)] = &[
     ("ralph status --watch", "runs until Ctrl-C"),
+    ("ralph board", "needs a terminal; the tests of the board start it in tmux"),
+    ("ralph serve", "runs until a signal; the tests of the server start it"),
     ("ralph trust", "asks a person"),
     ("ralph task approve", "asks a person"),
     ("ralph run \"…\" --agent acp", "needs a program that speaks the protocol"),

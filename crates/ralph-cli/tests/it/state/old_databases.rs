@@ -1,4 +1,4 @@
-//! Databases with the schemas 1, 2, 3 and 5. They must load for ever.
+//! Databases with the schemas 1, 2, 3, 5 and 12. They must load for ever.
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,6 +12,9 @@ const SCHEMA_2: &[u8] = include_bytes!("../data/old_databases/schema-2.db");
 const SCHEMA_3: &[u8] = include_bytes!("../data/old_databases/schema-3.db");
 /// The first with tasks; two of them, one with a run.
 const SCHEMA_5: &[u8] = include_bytes!("../data/old_databases/schema-5.db");
+
+/// The first with workflow runs; one of them waits for an approval.
+const SCHEMA_12: &[u8] = include_bytes!("../data/old_databases/schema-12.db");
 
 /// Puts a database into a new project.
 fn project_with(database: &[u8]) -> (Project, PathBuf) {
@@ -133,6 +136,18 @@ fn tasks_of_an_older_schema_are_kept_and_worked_on_and_need_no_approval() {
     assert_eq!(ready[0]["id"], "T-2");
     project.ralph(["task", "followup", "T-1", "T-3"]).output().expect(0);
     project.ralph(["task", "delete", "T-2"]).output().expect(0);
+}
+
+// spec: T9
+#[test]
+fn a_workflow_run_of_an_older_schema_still_waits_and_can_be_cancelled() {
+    let (project, _) = project_with(SCHEMA_12);
+    let inbox = project.ralph(["inbox", "--json"]).output().expect(0).json();
+    assert!(inbox.to_string().contains("chain: hello"), "{inbox}");
+    let shown = project.ralph(["show", &id_of(&project, 0), "--json"]).output().expect(0).json();
+    assert_eq!((&shown["status"], &shown["nodes"][0]["status"]), (&"waiting".into(), &"completed".into()));
+    project.ralph(["cancel", &id_of(&project, 0)]).output().expect(0);
+    assert_eq!(statuses(&project), ["cancelled"]);
 }
 
 // spec: T9

@@ -125,6 +125,99 @@ nodes:
     assert!(!output_of("second").contains("Leave the old parser alone"), "{}", output_of("second"));
 }
 
+// spec: W7, L18
+#[test]
+fn guidance_that_is_kept_is_in_the_prompts_of_all_later_agents_until_it_is_cleared() {
+    let yaml = r"
+name: asks
+description: an approval before each agent
+nodes:
+  - id: ok
+    approval: {message: go on?}
+  - id: first
+    depends_on: [ok]
+    context: fresh
+    loop: {prompt: the first task, until: COMPLETE, max_iterations: 3}
+  - id: second
+    depends_on: [first]
+    workflow: child
+  - id: again
+    depends_on: [second]
+    approval: {message: go on?}
+  - id: third
+    depends_on: [again]
+    context: fresh
+    prompt: the third task
+";
+    let child = "name: child\ndescription: d\nnodes:\n  - id: only\n    prompt: the second task\n";
+    let project = project_with("asks", yaml);
+    project.write(".ralph/workflows/child.yaml", child);
+    project.commit();
+    project.trust();
+    let prompt = |name: &str| project.outside(name).display().to_string();
+    let script = project.script(&format!(
+        "prompt {}\ntext not yet\n---\nprompt {}\ntext {{promise}}\n---\nprompt {}\ntext two\n---\nprompt {}\ntext three\n",
+        prompt("1"),
+        prompt("2"),
+        prompt("3"),
+        prompt("4")
+    ));
+    run_with(&project, "asks", &["script", &script]).output().expect(6);
+    let run = newest_run(&project);
+    let said = project.ralph(["guide", &run, "--keep", "Leave the old parser alone"]).output().expect(0).stdout;
+    assert!(said.contains("it is part of every later prompt"), "{said}");
+    assert_eq!(project.ralph(["guide", &run, "--list"]).output().expect(0).stdout, "Leave the old parser alone\n");
+    project.ralph(["workflow", "approve", &run, "--json"]).output().expect(6);
+    let read = |name: &str| std::fs::read_to_string(project.outside(name)).unwrap();
+    for name in ["1", "2", "3"] {
+        assert!(read(name).contains("Leave the old parser alone"), "prompt {name}: {}", read(name));
+    }
+    project.ralph(["guide", &run, "--clear"]).output().expect(0);
+    assert_eq!(project.ralph(["guide", &run, "--list"]).output().expect(0).stdout, "");
+    project.ralph(["workflow", "approve", &run, "--json"]).output().expect(0);
+    assert!(!read("4").contains("Leave the old parser alone"), "{}", read("4"));
+}
+
+// spec: W7, L18
+#[test]
+fn a_stopped_run_is_in_the_inbox_and_continues_in_the_background() {
+    let project = project_with("two", TWO);
+    let running = run_with(&project, "two", &[]).start();
+    wait_until("the first script runs", || state_file(&project, "began").exists());
+    let run = newest_run(&project);
+    let busy = project.ralph(["resume", &run, "--detach"]).command().output().unwrap();
+    assert!(String::from_utf8_lossy(&busy.stderr).contains("another process drives workflow run"), "{busy:?}");
+    beside(&project, &["pause", &run, "--now"]);
+    running.wait().expect(143);
+    let inbox = project.ralph(["inbox", "--json"]).output().expect(0).json();
+    let item = &inbox[0];
+    assert_eq!(
+        (&item["kind"], &item["run"], &item["title"]),
+        (&"interrupted".into(), &run.as_str().into(), &"two".into())
+    );
+    assert_eq!(item["reason"], "interrupted: paused by a person");
+    assert_eq!(item["commands"][0], format!("ralph resume {}", item["id"].as_str().unwrap()));
+    std::fs::write(state_file(&project, "go"), "").unwrap();
+    let started: Value = serde_json::from_str(&beside(&project, &["resume", &run, "--detach", "--json"])).unwrap();
+    assert_eq!(started["run"], run.as_str());
+    let attached = project.ralph(["attach", &run]).output().expect(0).stdout;
+    assert!(attached.contains("completed: all nodes have ended"), "{attached}");
+    assert_eq!(project.ralph(["inbox", "--json"]).output().expect(0).stdout, "[]\n");
+    let ended = project.ralph(["resume", &run, "--detach"]).output().expect(0);
+    assert!(ended.stderr.contains("has ended; nothing was started"), "{}", ended.stderr);
+}
+
+// spec: L18
+#[test]
+fn a_workflow_run_is_not_resumed_with_guidance_or_limits_of_a_loop() {
+    let project = project_with("w", "name: w\ndescription: d\nnodes:\n  - id: a\n    approval: {message: ok?}\n");
+    run_with(&project, "w", &[]).output().expect(6);
+    for args in [["--guide", "be quick"], ["--max-cost", "5"]] {
+        let refused = project.ralph(["resume"]).args(args).output().expect(64).stderr;
+        assert!(refused.contains("takes guidance and limits by commands of their own"), "{refused}");
+    }
+}
+
 // spec: L8, L18
 #[test]
 fn a_new_spending_limit_holds_for_a_run_that_waits() {

@@ -82,7 +82,9 @@ fn a_dry_run_walks_every_kind_of_node_and_runs_nothing() {
         result["nodes"],
         json!({ "plan": "completed", "fix": "skipped", "measure": "completed", "code": "completed",
             "work": "completed", "rounds": "completed", "rounds/step": "completed", "ask": "completed",
-            "parts": "completed", "verify": "completed", "stop": "skipped" })
+            "parts": "completed", "verify": "completed", "stop": "skipped",
+            "parts[0] > start": "completed", "parts[0] > plan": "completed", "parts[0] > approve-plan": "completed",
+            "parts[0] > build": "completed", "parts[0] > review": "completed", "parts[0] > repair": "skipped" })
     );
     assert_eq!(result["outputs"]["plan"], json!({ "verdict": "good", "parts": [""] }));
     assert_eq!(result["outputs"]["measure"], json!({ "count": 0 }));
@@ -162,6 +164,154 @@ fn a_stub_that_no_node_can_use_is_an_error() {
     assert!(useless.contains("stub of measure: `decision` has no effect"), "{useless}");
     let misspelt = dry_run(&project, "kinds", "measure: {ouput: x}\n", 1).stderr;
     assert!(misspelt.contains("stub of measure: unknown field `ouput`"), "{misspelt}");
+}
+
+const PARENT: &str = r#"
+name: parent
+description: starts others
+nodes:
+  - id: build
+    workflow: child
+    with: {goal: $ARGUMENTS}
+  - id: each
+    depends_on: [build]
+    when: $build.output.verdict == 'good'
+    workflow: leaf
+    fan_out: {items: '["a", "b"]', as: part, join: all_done}
+  - id: last
+    depends_on: [each]
+    bash: touch ran
+"#;
+
+const CHILD: &str = r#"
+name: child
+description: has a child too
+inputs:
+  goal: {required: true}
+nodes:
+  - id: ask
+    approval: {message: 'Build $INPUTS.goal?'}
+  - id: work
+    depends_on: [ask]
+    prompt: Build $INPUTS.goal
+    output_format: {type: object, properties: {verdict: {type: string, enum: [good, bad]}}, required: [verdict]}
+  - id: check
+    depends_on: [work]
+    workflow: leaf
+  - id: end
+    depends_on: [check]
+    bash: touch ran
+returns: work
+"#;
+
+const LEAF: &str = "name: leaf\ndescription: one node\nnodes:\n  - id: only\n    prompt: Look at $ARGUMENTS\n";
+
+const FAMILY: [(&str, &str); 3] = [("parent.yaml", PARENT), ("child.yaml", CHILD), ("leaf.yaml", LEAF)];
+
+// spec: W3, W11
+#[test]
+fn a_dry_run_walks_into_the_workflows_that_nodes_start() {
+    let project = project_with_files(&FAMILY);
+    let result = result_of(&dry_run(&project, "parent", "", 0));
+    assert_eq!(
+        result["nodes"],
+        json!({ "build": "completed", "build > ask": "completed", "build > work": "completed",
+            "build > check": "completed", "build > check > only": "completed", "build > end": "completed",
+            "each": "completed", "each[0] > only": "completed", "each[1] > only": "completed", "last": "completed" })
+    );
+    assert_eq!(result["outputs"]["build"], json!({ "verdict": "good" }), "the output of the node that it returns");
+    assert!(!project.root().join("ran").exists());
+}
+
+// spec: W3, W11
+#[test]
+fn stubs_decide_what_the_nodes_of_child_workflows_give() {
+    let project = project_with_files(&FAMILY);
+    let stubs = r#"
+build:
+  nodes:
+    work: {output: {verdict: good}}
+    check: {nodes: {only: fine}}
+each:
+  each:
+    - nodes: {only: first}
+    - nodes: {only: {fail: no time}}
+"#;
+    let output = dry_run(&project, "parent", stubs, 0);
+    let outputs = &result_of(&output)["outputs"];
+    assert_eq!(outputs["build > check"], "fine");
+    let failed = json!({ "archon_failed": true, "status": "failed",
+        "error": "workflow leaf ended as failed: node only failed: no time" });
+    assert_eq!(outputs["each"], json!(["first", failed]));
+    let completed: Vec<_> = events_of(&output, "node.completed").iter().map(|event| event["node"].clone()).collect();
+    assert_eq!(completed[..3], ["build > ask", "build > work", "build > check > only"]);
+}
+
+// spec: W3, W11
+#[test]
+fn a_child_workflow_that_does_not_complete_fails_its_node() {
+    let project = project_with_files(&FAMILY);
+    let rejected = result_of(&dry_run(&project, "parent", "build: {nodes: {ask: {decision: reject, text: no}}}\n", 3));
+    assert_eq!(rejected["reason"], "node build failed: workflow child ended as cancelled: no");
+    let given = result_of(&dry_run(&project, "parent", "build: {output: {verdict: bad}}\n", 0));
+    assert_eq!(given["nodes"]["each"], "skipped");
+    assert_eq!(given["nodes"].get("build > work"), None, "with an output the child does not run");
+}
+
+// spec: W3, W11
+#[test]
+fn a_stub_for_a_node_that_a_child_workflow_does_not_have_is_an_error() {
+    let project = project_with_files(&FAMILY);
+    for (stubs, message) in [
+        ("build: {nodes: {wrok: x}}\n", "build > wrok, which is not a node of the workflow; did you mean work?"),
+        (
+            "build: {nodes: {check: {nodes: {only: {done: true}}}}}\n",
+            "stub of build > check > only: `done` has no effect",
+        ),
+        ("each: {each: [{decision: approve}]}\n", "stub of each[0]: `decision` has no effect for an item of a fan-out"),
+        ("last: {nodes: {only: x}}\n", "stub of last: `nodes` has no effect"),
+    ] {
+        let refused = dry_run(&project, "parent", stubs, 64).stderr;
+        assert!(refused.contains(message), "{refused}");
+    }
+    let both = dry_run(&project, "parent", "build: {output: x, nodes: {work: y}}\n", 1).stderr;
+    assert!(both.contains("stub of build: with `output` or `fail`, the `nodes`"), "{both}");
+}
+
+// spec: W3, W11
+#[test]
+fn a_child_workflow_that_cannot_start_fails_the_dry_run_as_it_would_refuse_a_run() {
+    let cyclic = LEAF.replace("prompt: Look at $ARGUMENTS", "workflow: leaf");
+    let project = project_with_files(&[("leaf.yaml", &cyclic)]);
+    let result = result_of(&dry_run(&project, "leaf", "", 3));
+    assert_eq!(result["reason"], "node only failed: the workflow leaf starts itself: leaf -> leaf");
+    let needy = PARENT.replace("    with: {goal: $ARGUMENTS}\n", "");
+    let project = project_with_files(&[("parent.yaml", &needy), FAMILY[1], FAMILY[2]]);
+    let result = result_of(&dry_run(&project, "parent", "", 3));
+    assert_eq!(result["reason"], "node build failed: the workflow child needs the input goal");
+    let absent = PARENT.replace("workflow: child", "workflow: chidl");
+    let project = project_with_files(&[("parent.yaml", &absent), FAMILY[1], FAMILY[2]]);
+    let output = dry_run(&project, "parent", "", 0);
+    assert!(output.stderr.contains("a run would fail: "), "{}", output.stderr);
+    assert_eq!(result_of(&output)["outputs"]["build"], json!({ "verdict": "" }), "a default output");
+}
+
+// spec: W3, W11
+#[test]
+fn a_test_file_expects_nodes_of_child_workflows() {
+    let tests = r#"
+cases:
+  - name: the child works
+    message: a house
+    stubs: {build: {nodes: {work: {output: {verdict: bad}}}}}
+    expect:
+      end: completed
+      nodes: {build > end: completed, each: skipped}
+      outputs: {build: {verdict: bad}, build > work: {verdict: bad}}
+"#;
+    let project = project_with_files(&[FAMILY[0], FAMILY[1], FAMILY[2], ("parent.test.yaml", tests)]);
+    let passed = project.ralph(["workflow", "test", "parent"]).output().expect(0).stdout;
+    assert_eq!(passed, "PASS  parent: the child works\n1 case: 1 passed, 0 failed\n");
 }
 
 const TESTS: &str = r#"

@@ -41,6 +41,18 @@ fn a_loop_that_reaches_its_limit_fails_with_its_signal() {
     assert_eq!(project.starts().len(), 3);
 }
 
+// spec: W4, W6
+#[test]
+fn a_loop_that_reads_its_own_output_gets_an_empty_text() {
+    let yaml = "name: w\ndescription: d\nnodes:\n  - id: ask\n    loop: {prompt: 'Before: [$ask.output] COMPLETE', until: COMPLETE, \
+                max_iterations: 1}\n";
+    let project = project_with("w", yaml);
+    let prompt = project.outside("prompt");
+    let script = project.script(&format!("prompt {}\ntext {{promise}}\n", prompt.display()));
+    run_with(&project, "w", &["script", &script]).output().expect(0);
+    assert!(std::fs::read_to_string(prompt).unwrap().starts_with("Before: [] COMPLETE"));
+}
+
 // spec: W4
 #[test]
 fn a_loop_with_one_iteration_runs_once() {

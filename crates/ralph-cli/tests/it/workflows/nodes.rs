@@ -406,6 +406,21 @@ fn a_slow_node_does_not_hold_a_branch_that_does_not_need_it() {
     run_with(&project, "w", &[]).output().expect(0);
 }
 
+// spec: W3, W6
+#[test]
+fn the_reason_of_a_cancel_node_has_the_values_of_its_references() {
+    let project = workflow(
+        "  - id: branch\n    bash: echo main\n  - id: stop\n    depends_on: [branch]\n    \
+         cancel: never push $ARGUMENTS to $branch.output, $nobody.output\n",
+    );
+    let output = run_with(&project, "w", &[]).args(["--no-worktree", "--", "$branch.output"]).output().expect(9);
+    assert_eq!(reason_of(&output), "never push $branch.output to main, $nobody.output");
+    let shown = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!(shown["reason"], reason_of(&output));
+    let dry = project.ralph(["workflow", "run", "w", "--dry-run", "--json", "it"]).output().expect(9);
+    assert_eq!(reason_of(&dry), "never push it to , $nobody.output");
+}
+
 // spec: W3
 #[test]
 fn a_cancel_node_ends_the_run_with_its_reason() {

@@ -92,7 +92,10 @@ nodes:
     let script = project.script("text first\n---\ntext second <promise>DONE</promise>\n");
     let output = run_with(&project, "w", &["script", &script]).output().expect(0);
     let shown = project.ralph(["show", "--json"]).output().expect(0).json();
-    assert_eq!(shown["metadata"], json!({ "iteration_count": 2, "max_iterations": 5, "last_output": "noted" }));
+    assert_eq!(
+        shown["metadata"],
+        json!({ "iteration_count": 2, "max_iterations": 5, "last_output": "noted", "proof": "unverified" })
+    );
     let started = &events_of(&output, "workflow.started")[0];
     assert_eq!(started["agents"]["work"]["agent"], "text");
     assert_eq!(started["file_sha256"].as_str().unwrap().len(), 64);

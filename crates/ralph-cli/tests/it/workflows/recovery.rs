@@ -1,7 +1,7 @@
 //! Workflow runs whose process was killed or stopped, and reruns.
 use rustix::process::Signal;
 
-use crate::harness::wait_until;
+use crate::harness::{CallOutput, wait_until};
 use crate::workflows::runs::{events_of, project_with, result_of, run_with};
 
 const THREE: &str = r#"
@@ -104,4 +104,53 @@ fn the_log_has_text_and_events_as_json_lines() {
     assert!(of("assistant") > 0, "{log}");
     let shown = project.ralph(["logs", &run]).output().expect(0).stdout;
     assert!(shown.contains("first  completed"), "{shown}");
+}
+
+const ASKED: &str = r#"
+name: asked
+description: two agents that read an input
+inputs:
+  depth: {default: short}
+nodes:
+  - id: first
+    prompt: first, $INPUTS.depth
+    context: fresh
+  - id: second
+    depends_on: [first]
+    context: fresh
+    prompt: second, $INPUTS.depth
+"#;
+
+// spec: W12
+#[test]
+fn a_rerun_takes_another_agent_another_model_and_other_inputs() {
+    let project = project_with("asked", ASKED);
+    project.agents(&[("mine", "init\nsay mine\nresult mine\n")], "");
+    project.trust();
+    let run = result_of(&run_with(&project, "asked", &["echo"]).output().expect(0))["run"].as_str().unwrap().to_owned();
+    let rerun = |args: &[&str]| {
+        let call = project.ralph(["workflow", "rerun", &run, "--from", "second", "--json"]).args(args);
+        call.output().expect(0)
+    };
+    let output_of = |output: &CallOutput, node: &str| {
+        let run = result_of(output)["run"].as_str().unwrap().to_owned();
+        let shown = project.ralph(["show", &run, "--json"]).output().expect(0).json();
+        let nodes = shown["nodes"].as_array().unwrap().clone();
+        nodes.iter().find(|found| found["node"] == node).unwrap()["output"].as_str().unwrap().to_owned()
+    };
+    let longer = rerun(&["--input", "depth=long"]);
+    assert!(output_of(&longer, "second").contains("second, long"), "{}", output_of(&longer, "second"));
+    assert!(output_of(&longer, "first").contains("first, short"), "the first node is reused");
+    let other = rerun(&["--agent", "mine", "--model", "small-1"]);
+    assert_eq!((output_of(&other, "second").as_str(), starts_of(&other)), ("mine", 1));
+    let agents = &events_of(&other, "workflow.started")[0]["agents"];
+    assert_eq!(agents["second"], serde_json::json!({ "agent": "mine", "model": "small-1" }));
+    let unknown =
+        project.ralph(["workflow", "rerun", &run, "--from", "second", "--input", "dept=x"]).output().expect(64);
+    assert!(unknown.stderr.contains("has no input \"dept\""), "{}", unknown.stderr);
+}
+
+/// How many nodes a run has started.
+fn starts_of(output: &CallOutput) -> usize {
+    events_of(output, "node.started").len()
 }

@@ -161,6 +161,45 @@ fn a_plugin_that_rejects_a_completion_is_explained_in_the_next_prompt() {
     assert!(told.contains("it is not good"), "{told}");
 }
 
+// spec: W4, S13
+#[test]
+fn a_rejected_completion_of_a_loop_group_is_explained_in_the_prompts_of_its_next_iteration() {
+    let yaml = "nodes:
+  - id: rounds
+    loop_group:
+      until: COMPLETE
+      max_iterations: 4
+      checks: [{name: ready, command: 'test -e ready || { echo it is missing; exit 1; }'}]
+      nodes:
+        - id: work
+          prompt: work on it
+        - id: review
+          depends_on: [work]
+          loop: {prompt: 'review it, then say COMPLETE', until: COMPLETE, max_iterations: 2}
+        - id: end
+          depends_on: [review]
+          bash: echo COMPLETE
+";
+    let project = project_of(yaml, &[]);
+    let prompt = |name: &str| project.outside(name).display().to_string();
+    let steps = format!(
+        "prompt {}\ntext one\n---\ntext {{promise}}\n---\nprompt {}\ntouch ready\ntext two\n---\nprompt {}\ntext {{promise}}\n",
+        prompt("first"),
+        prompt("second"),
+        prompt("review")
+    );
+    run_script(&project, &steps).expect(0);
+    let read = |name: &str| fs::read_to_string(project.outside(name)).unwrap();
+    assert_eq!(read("first").trim(), "work on it");
+    for (name, start) in [("second", "work on it"), ("review", "review it")] {
+        let told = read(name);
+        assert!(told.starts_with(start), "{told}");
+        assert!(told.contains("## The work does not count as done"), "{told}");
+        assert!(told.contains("`ready`: Command exited with 1"), "{told}");
+        assert!(told.contains("it is missing"), "the output of the check: {told}");
+    }
+}
+
 // spec: W4, V15, S13
 #[test]
 fn a_command_cannot_complete_a_loop_whose_agent_changed_a_check_script() {
@@ -263,6 +302,11 @@ fn a_workflow_has_the_lowest_proof_level_of_its_loops_and_checks() {
         assert_eq!(result_of(&output)["proof"], level, "{more}: {}", output.stdout);
         let shown = project.ralph(["show"]).output().expect(0).stdout;
         assert!(shown.contains(&format!("proof     {level}")), "{shown}");
+        let listed = project.ralph(["runs", "--json"]).output().expect(0).json();
+        let run = listed.as_array().unwrap().iter().find(|run| run["kind"] == "workflow").unwrap();
+        assert_eq!((&run["proof"], &run["status"]), (&level.into(), &"completed".into()));
+        let listed = project.ralph(["runs"]).output().expect(0).stdout;
+        assert!(listed.contains(&format!("completed ({level})")), "{listed}");
     }
     let without = project_of("nodes:\n  - id: a\n    bash: 'true'\n", &[]);
     let output = run_script(&without, "").expect(0);

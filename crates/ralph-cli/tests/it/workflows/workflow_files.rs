@@ -40,6 +40,41 @@ fn list_shows_what_can_be_started_and_what_is_broken() {
     assert_eq!((&flow["triggers"], &flow["nodes"], &flow["error"]), (&json!(["build it"]), &json!(3), &Value::Null));
 }
 
+// spec: W1, W6
+// fault: 80
+#[test]
+fn a_script_that_evaluates_a_value_is_refused_with_its_position_and_the_fix() {
+    let bad = "name: bad\ndescription: d\nnodes:\n  - id: a\n    bash: echo x\n  - id: b\n    depends_on: [a]\n    bash: |\n      \
+               n=$a.output\n      unset \"arr[$n]\"\n      eval \"echo $a.output\"\n";
+    let project = project_with(&[(".ralph/workflows/bad.yaml", bad)]);
+    let output = project.ralph(["workflow", "validate", "bad"]).output().expect(1).stdout;
+    for line in [
+        ".ralph/workflows/bad.yaml:10:13: error: node b: bash: bash would evaluate \"arr[$n]\" as code",
+        "  hint: write the name itself, or use an associative array and read ${ARRAY[$KEY]}\n",
+        ".ralph/workflows/bad.yaml:11:12: error: node b: bash: \"echo $a.output becomes a part of a program",
+        "  hint: pass the value as an argument: bash -c 'echo \"$1\"' _ VALUE\n",
+    ] {
+        assert!(output.contains(line), "{line}\n{output}");
+    }
+}
+
+// spec: W1, W3
+#[test]
+fn a_number_may_be_written_as_a_float_that_is_whole() {
+    let text = |timeout: &str| {
+        format!("name: n\ndescription: d\nnodes:\n  - id: a\n    bash: 'true'\n    timeout: {timeout}\n")
+    };
+    for timeout in ["120000", "1.2e5", "120000.0", "120_000"] {
+        let project = project_with(&[(".ralph/workflows/n.yaml", &text(timeout))]);
+        project.ralph(["workflow", "validate", "n"]).output().expect(0);
+    }
+    for timeout in ["1.5", "1e-3", "-5", "'120000'", "1e99", ".inf"] {
+        let project = project_with(&[(".ralph/workflows/n.yaml", &text(timeout))]);
+        let refused = project.ralph(["workflow", "validate", "n"]).output().expect(1).stdout;
+        assert!(refused.contains("n.yaml:6:14: error: node a: timeout: "), "{refused}");
+    }
+}
+
 // spec: W1
 #[test]
 fn validate_reports_every_problem_with_its_position_and_fails() {

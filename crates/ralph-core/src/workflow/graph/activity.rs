@@ -9,6 +9,7 @@ use super::compiled::NodeIndex;
 use super::output::SharedOutput;
 use super::person::LoopGate;
 use crate::outcome::Outcome;
+use crate::prompt::RejectionFeedback;
 use crate::receipt::ProofLevel;
 
 /// One start of an activity, or one question to a person. Events name it, so that late ones are recognised.
@@ -126,7 +127,10 @@ pub enum IterationVerdict {
     Accepted {
         proof: ProofLevel,
     },
-    Rejected,
+    Rejected {
+        /// The message to the next iteration; `None` if no completion was claimed.
+        feedback: Option<RejectionFeedback>,
+    },
     /// With the command and the error.
     CouldNotEvaluate {
         reason: String,

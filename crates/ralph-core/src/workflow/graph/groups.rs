@@ -11,6 +11,7 @@ use super::person::{LoopGate, PersonQuestion};
 use super::state::DependencyCounts;
 use super::transition::Transition;
 use crate::claim::{ClaimFinder, ClaimRules, ContradictionSearch, PlainLinePolicy, Promise, TranscriptEvent};
+use crate::prompt::RejectionFeedback;
 use crate::receipt::ProofLevel;
 use crate::workflow::{LoopControl, LoopGroupNode, NodeKind, messages};
 
@@ -37,6 +38,7 @@ impl<'a> Transition<'a> {
                 user_input: String::new(),
                 previous_output: SharedOutput::default(),
                 unevaluated: 0,
+                feedback: None,
                 stage: GroupStage::Working,
             },
         );
@@ -75,6 +77,7 @@ impl<'a> Transition<'a> {
     pub fn end_iteration(&mut self, node: NodeIndex) {
         let Some((compiled, group)) = self.loop_group(node) else { return };
         let Some(progress) = self.state.group_progress(node).cloned() else { return };
+        let progress = GroupProgress { feedback: None, ..progress };
         let iteration = progress.iteration;
         if let Some(failed) = self.unabsorbed_failures(&compiled.scope).into_iter().next() {
             let reason = format!("node {} failed: {}", failed.node, failed.reason);
@@ -143,11 +146,11 @@ impl<'a> Transition<'a> {
             }
             (
                 GroupStage::RunningUntilBash { output } | GroupStage::Verifying { output },
-                IterationVerdict::Rejected,
-            ) => self.end_without_claim(node, GroupProgress { unevaluated: 0, ..progress }, output),
+                IterationVerdict::Rejected { feedback },
+            ) => self.end_without_claim(node, GroupProgress { unevaluated: 0, feedback, ..progress }, output),
             (
                 GroupStage::Working | GroupStage::AtGate(_),
-                IterationVerdict::Accepted { .. } | IterationVerdict::Rejected,
+                IterationVerdict::Accepted { .. } | IterationVerdict::Rejected { .. },
             ) => {}
         }
     }
@@ -164,7 +167,9 @@ impl<'a> Transition<'a> {
             GroupStage::RunningUntilBash { output } | GroupStage::Verifying { output } => output.clone(),
             GroupStage::Working | GroupStage::AtGate(_) => SharedOutput::default(),
         };
-        self.end_without_claim(node, GroupProgress { unevaluated, ..progress }, output);
+        let reason = format!("whether the work is done could not be evaluated: {reason}");
+        let feedback = Some(RejectionFeedback::rejected_completion(reason, String::new()));
+        self.end_without_claim(node, GroupProgress { unevaluated, feedback, ..progress }, output);
     }
 
     fn end_with_claim(&mut self, node: NodeIndex, progress: &GroupProgress, output: SharedOutput, proof: ProofLevel) {
@@ -256,7 +261,7 @@ impl<'a> Transition<'a> {
     }
 }
 
-/// Returns whether the text gives the signal: as a tag, or as a line of its own.
+/// Returns whether the text gives the signal: as a tag, or as a separate line.
 fn has_signal(text: &str, until: &str) -> bool {
     let Ok(promise) = Promise::try_from(until.to_string()) else { return false };
     let rules = ClaimRules {

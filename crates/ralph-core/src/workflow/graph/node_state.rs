@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::{Activity, NodeFailure};
 use super::output::{FanOutItems, SharedOutput};
 use super::person::{LoopGate, PersonQuestion};
+use crate::prompt::RejectionFeedback;
 use crate::receipt::ProofLevel;
 use crate::workflow::{NodeId, TriggerRule};
 
@@ -87,6 +88,10 @@ pub struct GroupProgress {
     pub previous_output: SharedOutput,
     /// Consecutive iterations before this one whose check could not be evaluated.
     pub unevaluated: u32,
+    /// Why the completion that the previous iteration claimed was not accepted. Once the nodes of this iteration have
+    /// ended: the same about this iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<RejectionFeedback>,
     pub stage: GroupStage,
 }
 

@@ -1,4 +1,5 @@
 //! Commands: words, operators, comments, keywords, and the ends of the frames that contain commands.
+use super::declarations::assigned_name;
 use super::frames::{ArithmeticCloser, ArithmeticFrame, CodeFrame, Frame};
 use super::scanner::Scanner;
 use super::words::{CommandKind, TestWords, is_command_prefix, is_numeric_operator, mark_numbers};
@@ -112,6 +113,12 @@ impl Scanner<'_> {
         let Some(start) = code.word_start.take() else { return };
         let word = text.get(start..at).unwrap_or_default();
         let first_edit = code.word_first_edit;
+        if !code.has_commands {
+            if !code.has_text_keys {
+                self.check_element(start..at);
+            }
+            return;
+        }
         if code.command == CommandKind::Let && !code.is_command_start {
             self.guard_let_word(start, word);
             return;
@@ -122,12 +129,17 @@ impl Scanner<'_> {
                 code.test = Some(TestWords { previous_first_edit: first_edit, is_right_side: true, ..test });
                 compared = Some((test.previous_start, test.previous_end));
                 test.previous_first_edit..first_edit
+            } else if test.is_name {
+                code.test = Some(TestWords { is_name: false, ..test });
+                self.check_tested_name(start..at);
+                return;
             } else {
                 let next = TestWords {
                     previous_first_edit: first_edit,
                     previous_start: start,
                     previous_end: at,
                     is_right_side: false,
+                    is_name: matches!(word, "-v" | "-R"),
                 };
                 code.test = (word != "]]").then_some(next);
                 compared = test.is_right_side.then_some((start, at));
@@ -139,7 +151,16 @@ impl Scanner<'_> {
             }
             return;
         }
+        let is_argument = !code.is_command_start;
         code.classify_word(word, edits);
+        if is_argument {
+            self.check_name_word(start..at);
+        } else {
+            self.guard_assignment(start, word);
+        }
+        if let Some(code) = self.code_frame() {
+            code.remember_word(start..at, word);
+        }
     }
 
     fn open_parenthesis(&mut self) {
@@ -154,11 +175,20 @@ impl Scanner<'_> {
             self.open_arithmetic(ArithmeticCloser::DoubleParenthesis, false);
             return;
         }
+        let has_text_keys = is_array && self.is_associative_word();
         if !is_array {
             self.finish_word();
         }
         self.advance(1);
-        self.frames.push(Frame::Code(CodeFrame::new(true, !is_array)));
+        self.frames.push(Frame::Code(CodeFrame { has_text_keys, ..CodeFrame::new(true, !is_array) }));
+    }
+
+    /// Whether the current word assigns to an associative array.
+    fn is_associative_word(&mut self) -> bool {
+        let (text, at) = (self.text, self.at);
+        let start = self.code_frame().and_then(|code| code.word_start);
+        let word = start.and_then(|start| text.get(start..at)).unwrap_or_default();
+        assigned_name(word).is_some_and(|(name, _)| self.declarations.is_associative(name))
     }
 
     fn close_parenthesis(&mut self) {
@@ -215,8 +245,11 @@ impl Scanner<'_> {
     }
 
     fn open_subscript(&mut self) {
+        let (text, at) = (self.text, self.at);
+        let start = self.code_frame().and_then(|code| code.word_start);
+        let name = start.and_then(|start| text.get(start..at)).unwrap_or_default();
+        let is_key = self.declarations.is_associative(name);
         self.advance(1);
-        let is_key = self.has_associative_arrays;
         self.open_arithmetic(ArithmeticCloser::Bracket, is_key);
     }
 
@@ -255,15 +288,22 @@ impl Scanner<'_> {
 
 impl CodeFrame {
     fn classify_word(&mut self, word: &str, edits: usize) {
-        if self.command == CommandKind::Declare && is_integer_option(word) {
-            self.command = CommandKind::DeclareInteger;
+        if matches!(self.command, CommandKind::Declare | CommandKind::DeclareInteger) {
+            if let Some(options) = word.strip_prefix('-') {
+                self.declare_options.is_array |= options.contains(['a', 'A']);
+                self.declare_options.is_reference |= options.contains('n');
+            }
+            if is_integer_option(word) {
+                self.command = CommandKind::DeclareInteger;
+            }
         }
         if !self.is_command_start {
             // After `in` of a `case`, the next word is a pattern or `esac`.
             self.is_command_start = self.case_depth > 0 && word == "in";
             return;
         }
-        self.is_command_start = is_command_prefix(word);
+        self.is_command_start = is_command_prefix(word) || assigned_name(word).is_some();
+        self.declare_options.is_export = word == "export";
         match word {
             "case" => self.case_depth += 1,
             "esac" => self.case_depth = self.case_depth.saturating_sub(1),

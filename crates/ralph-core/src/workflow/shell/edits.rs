@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{ScriptReference, ScriptValue, UnexpandedVariable, ValueUsage};
+use super::{ScriptReference, ScriptValue, UnexpandedVariable, UnsafeUse, ValueUsage};
 use crate::workflow::references::ValueReference;
 use crate::workflow::variables::WorkflowVariable;
 
@@ -18,6 +18,7 @@ pub(super) struct EditedText {
     pub spliced_variables: BTreeSet<WorkflowVariable>,
     pub expands_base_branch: bool,
     pub unexpanded_variables: Vec<UnexpandedVariable>,
+    pub unsafe_uses: Vec<UnsafeUse>,
 }
 
 /// One change of a script.

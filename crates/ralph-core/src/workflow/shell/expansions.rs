@@ -126,6 +126,7 @@ impl Scanner<'_> {
         let Some((reference, length)) = parse_value_reference(rest) else {
             let length = identifier_len(rest);
             let name = rest.get(..length).unwrap_or_default();
+            self.check_evaluated_variable(self.at..self.at + 1 + length);
             self.expands_base_branch |= name == WorkflowVariable::BaseBranch.name();
             self.guard_expansion(name, 1 + length);
             self.advance(1 + length);
@@ -133,6 +134,7 @@ impl Scanner<'_> {
         };
         let range = self.at..self.at + 1 + length;
         self.references.push(ScriptReference { range: range.clone(), reference: reference.clone() });
+        self.check_evaluated(range.clone());
         let (quoting, usage) = self.value_position();
         let code_frame = self.direct_code_frame();
         let value = ValueEdit { reference, usage, quoting, code_frame };
@@ -143,7 +145,7 @@ impl Scanner<'_> {
     /// How a value is written in the innermost frame.
     fn value_position(&self) -> (Quoting, ValueUsage) {
         let code_usage = || match self.direct_code_frame().and_then(|index| self.frames.get(index)) {
-            Some(Frame::Code(code)) if code.command.is_arithmetic() => ValueUsage::Number,
+            Some(Frame::Code(code)) if code.command.is_arithmetic() || self.assigns_integer(code) => ValueUsage::Number,
             _ => ValueUsage::Text,
         };
         match self.frames.last() {
@@ -191,6 +193,7 @@ impl Scanner<'_> {
             let range = start + found.range.start..start + found.range.end;
             let replacement = match found.reference {
                 TextReference::Value(reference) => {
+                    self.check_evaluated(range.clone());
                     self.references.push(ScriptReference { range: range.clone(), reference: reference.clone() });
                     let (_, usage) = self.value_position();
                     Replacement::Value(ValueEdit { reference, usage, quoting, code_frame })
@@ -216,9 +219,11 @@ impl Scanner<'_> {
             Some(Frame::DoubleQuotes | Frame::Arithmetic(_) | Frame::HeredocBody { .. }) => true,
         };
         let is_length = self.byte(2) == Some(b'#') && self.byte(3) != Some(b'}');
+        self.check_indirection();
         let inside = self.rest().get(2..).unwrap_or_default();
         let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
         let name = identifier_len(inside).max(digits);
+        self.check_evaluated_variable(self.at..self.at + 2 + name);
         let is_plain = name > 0 && inside.as_bytes().get(name) == Some(&b'}');
         let output = match (is_plain, is_length) {
             (true, _) => {
@@ -232,6 +237,7 @@ impl Scanner<'_> {
         self.advance(2);
         self.advance(usize::from(matches!(self.byte(0), Some(b'!' | b'#')) && self.byte(1) != Some(b'}')));
         let name = identifier_len(self.rest());
+        let is_key = self.declarations.is_associative(self.rest().get(..name).unwrap_or_default());
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let special = usize::from(self.byte(0).is_some_and(|byte| b"@*#?$!-".contains(&byte)));
         self.advance(name.max(digits).max(special));
@@ -244,7 +250,6 @@ impl Scanner<'_> {
         }
         if has_subscript {
             self.advance(1);
-            let is_key = self.has_associative_arrays;
             self.open_arithmetic(ArithmeticCloser::Bracket, is_key);
         }
     }

@@ -1,8 +1,9 @@
 //! Where the scanner is: the quotes and expansions that are open.
 use alloc::collections::VecDeque;
+use core::ops::Range;
 
 use super::heredoc::Heredoc;
-use super::words::{CommandKind, TestWords};
+use super::words::{CommandKind, DeclareOptions, TestWords};
 
 pub(super) enum Frame {
     Code(CodeFrame),
@@ -35,6 +36,14 @@ pub(super) struct CodeFrame {
     /// The `case` commands that are open: a `)` ends a pattern.
     pub case_depth: usize,
     pub command: CommandKind,
+    /// The options of a declaration.
+    pub declare_options: DeclareOptions,
+    /// The word before the current one in its command.
+    pub previous_word: Range<usize>,
+    /// Whether the command has a word that names a shell.
+    pub has_shell_word: bool,
+    /// Whether the words are elements of an associative array.
+    pub has_text_keys: bool,
     /// How the shell reads the output, if the frame is a substitution.
     pub output: NumberContext,
     /// Inside `[[ … ]]`.
@@ -52,6 +61,10 @@ impl CodeFrame {
             is_command_start: has_commands,
             case_depth: 0,
             command: CommandKind::Other,
+            declare_options: DeclareOptions::default(),
+            previous_word: 0..0,
+            has_shell_word: false,
+            has_text_keys: false,
             output: NumberContext::Text,
             test: None,
         }
@@ -60,6 +73,9 @@ impl CodeFrame {
     pub fn start_command(&mut self) {
         self.is_command_start = self.has_commands;
         self.command = CommandKind::Other;
+        self.declare_options = DeclareOptions::default();
+        self.previous_word = 0..0;
+        self.has_shell_word = false;
     }
 }
 

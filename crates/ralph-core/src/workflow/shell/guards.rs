@@ -5,8 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::declarations::assigned_name;
 use super::edits::{Edit, Replacement};
-use super::frames::{ArithmeticCloser, Frame, NumberContext, ParameterOperator};
+use super::frames::{ArithmeticCloser, CodeFrame, Frame, NumberContext, ParameterOperator};
 use super::scanner::Scanner;
 use crate::workflow::references::identifier_len;
 
@@ -38,7 +39,8 @@ pub(super) fn functions_for(rewritten: &str) -> &'static str {
 }
 
 /// Returns whether the script takes values from outside.
-pub(super) fn takes_outside_values(script: &str) -> bool {
+#[must_use]
+pub fn takes_outside_values(script: &str) -> bool {
     OUTSIDE_VALUES.iter().any(|word| script.contains(word))
 }
 
@@ -89,6 +91,18 @@ impl Scanner<'_> {
         }
     }
 
+    /// Guards the names in the value of an assignment to an integer, which is an expression.
+    pub fn guard_assignment(&mut self, start: usize, word: &str) {
+        let Some((name, distance)) = assigned_name(word).filter(|(name, _)| self.declarations.is_integer(name)) else {
+            return;
+        };
+        let names = find_bare_names(word.get(distance..).unwrap_or_default());
+        if self.guards_numbers && !name.is_empty() && !names.is_empty() {
+            let guard = guard_of(&names).replace(", ", ",");
+            self.insert(start + distance, format!("{guard},"));
+        }
+    }
+
     /// Replaces a name that is one side of a numeric comparison.
     pub fn guard_compared_name(&mut self, start: usize, end: usize) {
         let Some(word) = self.text.get(start..end) else { return };
@@ -118,8 +132,16 @@ impl Scanner<'_> {
         match self.frames.get(index) {
             Some(Frame::Code(code)) if code.test.is_some() => NumberContext::Compared { code_frame: index },
             Some(Frame::Code(code)) if code.command.is_arithmetic() => NumberContext::Number,
+            Some(Frame::Code(code)) if self.assigns_integer(code) => NumberContext::Number,
             _ => NumberContext::Text,
         }
+    }
+
+    /// Whether the current word assigns to an integer.
+    pub fn assigns_integer(&self, code: &CodeFrame) -> bool {
+        let word = code.word_start.and_then(|start| self.text.get(start..self.at)).unwrap_or_default();
+        let name = assigned_name(word).map(|(name, _)| name);
+        code.is_command_start && name.is_some_and(|name| self.declarations.is_integer(name))
     }
 
     /// Checks `$NAME` or `${NAME}`, whose text is `length` bytes long, if the shell reads it as a number.

@@ -6,6 +6,7 @@
 mod backquotes;
 mod bind;
 mod code;
+mod declarations;
 mod edits;
 mod expansions;
 mod frames;
@@ -14,6 +15,7 @@ mod heredoc;
 mod scanner;
 #[cfg(test)]
 mod tests;
+mod unsafe_uses;
 mod words;
 
 use alloc::collections::BTreeSet;
@@ -24,6 +26,8 @@ use core::ops::Range;
 pub use bind::{BoundScript, MAX_VARIABLE_BYTES, ValueFile, input_variable_name};
 
 use self::edits::ScriptVariables;
+pub use guards::takes_outside_values;
+
 use self::scanner::Scanner;
 use super::references::ValueReference;
 use super::variables::WorkflowVariable;
@@ -41,6 +45,23 @@ pub struct RewrittenScript {
     pub uses_base_branch: bool,
     /// Variables with text of a person in single quotes: the shell does not expand them there.
     pub unexpanded_variables: Vec<UnexpandedVariable>,
+    /// Why the script is refused: bash would evaluate values as code.
+    pub unsafe_uses: Vec<UnsafeUse>,
+}
+
+/// A part of a script in which bash evaluates values as code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsafeUse {
+    pub range: Range<usize>,
+    pub kind: UnsafeUseKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsafeUseKind {
+    /// A value is the name of a variable, or the subscript in it.
+    Name,
+    /// A value is a part of a program that a shell runs.
+    Program,
 }
 
 /// A variable of a rewritten script.
@@ -89,6 +110,7 @@ pub fn rewrite_script(script: &str) -> RewrittenScript {
         spliced_variables: edited.spliced_variables,
         uses_base_branch,
         unexpanded_variables: edited.unexpanded_variables,
+        unsafe_uses: edited.unsafe_uses,
     }
 }
 

@@ -3,10 +3,11 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::declarations::Declarations;
 use super::edits::{Edit, EditedText, ScriptVariables, apply_edits};
 use super::frames::{CodeFrame, Frame};
 use super::guards::takes_outside_values;
-use super::{ScriptReference, UnexpandedVariable};
+use super::{ScriptReference, UnexpandedVariable, UnsafeUse};
 use crate::workflow::variables::WorkflowVariable;
 
 pub(super) struct Scanner<'a> {
@@ -25,8 +26,8 @@ pub(super) struct Scanner<'a> {
     pub expands_base_branch: bool,
     pub unexpanded_variables: Vec<UnexpandedVariable>,
     pub variables: &'a mut ScriptVariables,
-    /// Whether the script declares an associative array, whose subscripts are texts.
-    pub has_associative_arrays: bool,
+    pub declarations: Declarations<'a>,
+    pub unsafe_uses: Vec<UnsafeUse>,
 }
 
 impl<'a> Scanner<'a> {
@@ -44,9 +45,8 @@ impl<'a> Scanner<'a> {
             expands_base_branch: false,
             unexpanded_variables: Vec::new(),
             variables,
-            has_associative_arrays: ["declare -A", "local -A", "typeset -A", "declare -gA"]
-                .iter()
-                .any(|declaration| text.contains(declaration)),
+            declarations: Declarations::find(text),
+            unsafe_uses: Vec::new(),
         }
     }
 
@@ -68,6 +68,7 @@ impl<'a> Scanner<'a> {
             spliced_variables: self.spliced_variables,
             expands_base_branch: self.expands_base_branch,
             unexpanded_variables: self.unexpanded_variables,
+            unsafe_uses: self.unsafe_uses,
         }
     }
 

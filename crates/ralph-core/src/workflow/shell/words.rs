@@ -9,7 +9,27 @@ pub(super) enum CommandKind {
     /// `declare`, `local` or `typeset`, which may get `-i`.
     Declare,
     DeclareInteger,
+    Unset,
+    Read,
+    /// `mapfile` or `readarray`.
+    ReadArray,
+    Printf,
+    /// `test` or `[`.
+    Test,
+    Wait,
+    Eval,
     Other,
+}
+
+/// The options of `declare` and its like that change how it reads its words.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DeclareOptions {
+    /// `-a` or `-A`.
+    pub is_array: bool,
+    /// `-n`
+    pub is_reference: bool,
+    /// The command is `export`, which takes no subscripts.
+    pub is_export: bool,
 }
 
 impl CommandKind {
@@ -17,6 +37,13 @@ impl CommandKind {
         match name {
             "let" => Self::Let,
             "declare" | "local" | "typeset" | "readonly" | "export" => Self::Declare,
+            "unset" => Self::Unset,
+            "read" => Self::Read,
+            "mapfile" | "readarray" => Self::ReadArray,
+            "printf" => Self::Printf,
+            "test" | "[" => Self::Test,
+            "wait" => Self::Wait,
+            "eval" => Self::Eval,
             _ => Self::Other,
         }
     }
@@ -24,14 +51,38 @@ impl CommandKind {
     pub fn is_arithmetic(self) -> bool {
         match self {
             Self::Let | Self::DeclareInteger => true,
-            Self::Declare | Self::Other => false,
+            Self::Declare
+            | Self::Unset
+            | Self::Read
+            | Self::ReadArray
+            | Self::Printf
+            | Self::Test
+            | Self::Wait
+            | Self::Eval
+            | Self::Other => false,
         }
     }
 }
 
 /// Words after which a command starts.
 pub(super) fn is_command_prefix(word: &str) -> bool {
-    matches!(word, "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "!" | "{" | "}" | "time" | "for")
+    matches!(
+        word,
+        "then"
+            | "do"
+            | "else"
+            | "elif"
+            | "if"
+            | "while"
+            | "until"
+            | "!"
+            | "{"
+            | "}"
+            | "time"
+            | "for"
+            | "builtin"
+            | "command"
+    )
 }
 
 /// The words of `[[ … ]]`.
@@ -44,6 +95,8 @@ pub(super) struct TestWords {
     pub previous_end: usize,
     /// Whether the current word is the right side of a numeric comparison.
     pub is_right_side: bool,
+    /// Whether the current word is the name of a variable, after `-v` or `-R`.
+    pub is_name: bool,
 }
 
 /// Operators of `[[ … ]]` that evaluate both sides as arithmetic.

@@ -49,6 +49,10 @@ pub enum GraphProblemKind {
     ReferenceInCode { reference: String },
     #[error("bash does not expand {variable} in single quotes")]
     NotExpanded { variable: String },
+    #[error("bash would evaluate {part} as code: a value may be a part of the name of a variable")]
+    ValueAsName { part: String },
+    #[error("{part} becomes a part of a program that a shell runs")]
+    ValueAsProgram { part: String },
     #[error("max_iterations is 0")]
     NoIterations,
     #[error("the loop has no way to complete")]
@@ -90,6 +94,8 @@ impl GraphProblem {
             | GraphProblemKind::DependencyInGroup(_)
             | GraphProblemKind::Cycle(_)
             | GraphProblemKind::UnknownReference { .. }
+            | GraphProblemKind::ValueAsName { .. }
+            | GraphProblemKind::ValueAsProgram { .. }
             | GraphProblemKind::NoIterations
             | GraphProblemKind::NoCompletion
             | GraphProblemKind::CompletionFieldNotDeclared(_)
@@ -135,6 +141,10 @@ impl GraphProblemKind {
             Self::WholeAnswerCompared { .. } => Some("give the node an output_format and compare a field"),
             Self::ReferenceInCode { .. } => Some("pass the value by `with:` and read it from the environment"),
             Self::NotExpanded { .. } => Some("use double quotes, or leave and re-enter the single quotes"),
+            Self::ValueAsName { .. } => {
+                Some("write the name itself, or use an associative array and read ${ARRAY[$KEY]}")
+            }
+            Self::ValueAsProgram { .. } => Some("pass the value as an argument: bash -c 'echo \"$1\"' _ VALUE"),
             Self::NoIterations => Some("write a whole number of at least 1"),
             Self::NoCompletion => Some("add until, until_bash, until_field or checks"),
             Self::CompletionFieldNotDeclared(_) => {

@@ -10,7 +10,7 @@ use crate::workflow::node::{Node, NodeId, NodeKind};
 use crate::workflow::node_texts::{NodeText, TextRole};
 use crate::workflow::references::{TextReference, ValueReference, find_references, parse_value_reference};
 use crate::workflow::script_code::find_refused_references;
-use crate::workflow::shell::{find_script_references, rewrite_script};
+use crate::workflow::shell::{UnsafeUseKind, find_script_references, rewrite_script, takes_outside_values};
 
 pub(super) fn check_references<'a>(
     validator: &mut GraphValidator<'a>,
@@ -89,6 +89,16 @@ impl<'a> ReferenceChecker<'_, 'a> {
     /// Checks what the shell does not replace: references in comments, and variables in single quotes.
     fn check_other_references(&mut self, text: &NodeText<'_>) {
         let all = find_references(text.text);
+        if !all.is_empty() || takes_outside_values(text.text) {
+            for unsafe_use in rewrite_script(text.text).unsafe_uses {
+                let part = text.text.get(unsafe_use.range).unwrap_or_default();
+                let kind = match unsafe_use.kind {
+                    UnsafeUseKind::Name => GraphProblemKind::ValueAsName { part: part.to_string() },
+                    UnsafeUseKind::Program => GraphProblemKind::ValueAsProgram { part: part.to_string() },
+                };
+                self.validator.report(self.path, text.field.clone(), Some(part), kind);
+            }
+        }
         let has_variables = all.iter().any(|found| matches!(found.reference, TextReference::Variable(_)));
         if has_variables && text.text.contains('\'') {
             for unexpanded in rewrite_script(text.text).unexpanded_variables {

@@ -65,7 +65,8 @@ impl ExactFileKind {
 pub(in crate::git) struct ObjectStore {
     objects: PathBuf,
     is_sha256: bool,
-    exclude: Vec<u8>,
+    /// The ignore file of the repository.
+    pub(in crate::git) exclude: Vec<u8>,
 }
 
 impl ObjectStore {

@@ -8,3 +8,4 @@ pub(super) mod snapshot;
 pub(super) mod unignored_files;
 pub(super) mod worktree_commit;
 pub(super) mod worktree_hash;
+pub(super) mod worktree_listing;

@@ -8,7 +8,7 @@ use crate::git::work_files::exact_files::ListedFiles;
 use crate::git::work_files::ignore_patterns::IgnorePatterns;
 
 /// Git lists a larger work tree: it reads folders faster.
-const MAX_ENTRIES: usize = 5_000;
+const MAX_ENTRIES: usize = 50_000;
 const MAX_DEPTH: usize = 64;
 
 /// Settings of the user that change which files are ignored.

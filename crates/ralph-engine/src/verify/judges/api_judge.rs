@@ -5,8 +5,8 @@ use ralph_core::judge::{JudgeApiReply, JudgeEndpoint, JudgeFailure, JudgeRetryDe
 use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, Url};
 
+use crate::http_client::{build_http_client, describe_http_error};
 use crate::verify::judges::claim_judge::{JudgeQuestion, JudgeReply};
-use crate::verify::judges::dns;
 use crate::verify::program::PausableDeadline;
 use crate::verify::verification_control::VerificationControl;
 use ralph_process::{JobCommand, RawLog};
@@ -76,20 +76,6 @@ fn read_api_key(variable: &str) -> Result<String, String> {
     }
 }
 
-/// Builds a client that follows no redirects, so that the key is sent only to the configured address. Plain HTTP, which
-/// is for servers on this machine, bypasses proxies.
-fn build_http_client(url: &Url) -> Result<Client, String> {
-    // This fails if a provider is already installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .dns_resolver(dns::ThreadedDnsResolver)
-        .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
-    let builder = if url.scheme() == "https" { builder } else { builder.no_proxy() };
-    builder.build().map_err(|error| format!("cannot create the HTTP client: {}", describe_error(&error)))
-}
-
 /// Sends the request and retries as the core decides. A stop ends it immediately.
 async fn send_with_retries(
     request: &JudgeRequest,
@@ -139,13 +125,14 @@ pub(in crate::verify) async fn run_until_timeout_or_stop<T>(
 }
 
 async fn send_once(request: &JudgeRequest) -> Result<Vec<u8>, JudgeFailure> {
-    let connection_failed = |error: reqwest::Error| JudgeFailure::ConnectionFailed { reason: describe_error(&error) };
+    let connection_failed =
+        |error: reqwest::Error| JudgeFailure::ConnectionFailed { reason: describe_http_error(&error) };
     let builder = request
         .headers
         .iter()
         .fold(request.client.post(request.url.clone()), |builder, (name, value)| builder.header(*name, value));
     let http_request = builder.body(request.body.clone()).build();
-    let http_request = http_request.map_err(|error| JudgeFailure::Permanent { reason: describe_error(&error) })?;
+    let http_request = http_request.map_err(|error| JudgeFailure::Permanent { reason: describe_http_error(&error) })?;
     let mut response = request.client.execute(http_request).await.map_err(connection_failed)?;
     let body = read_bounded_body(&mut response).await?;
     if response.status().as_u16() == 200 { Ok(body) } else { Err(status_failure(&response, &body)) }
@@ -156,7 +143,7 @@ async fn read_bounded_body(response: &mut Response) -> Result<Vec<u8>, JudgeFail
     loop {
         let piece = response.chunk().await;
         let piece = piece.map_err(|error| JudgeFailure::ConnectionFailed {
-            reason: format!("its answer was cut off: {}", describe_error(&error)),
+            reason: format!("its answer was cut off: {}", describe_http_error(&error)),
         })?;
         let Some(piece) = piece else { return Ok(body) };
         body.extend_from_slice(&piece);
@@ -184,26 +171,6 @@ fn parse_retry_after_ms(header: &str) -> Option<u64> {
     let at = jiff::fmt::rfc2822::parse(header.trim()).ok()?.timestamp();
     let wait = at.as_millisecond().saturating_sub(jiff::Timestamp::now().as_millisecond());
     Some(u64::try_from(wait).unwrap_or(0))
-}
-
-/// Describes an error and its causes, without the address, which the user knows.
-fn describe_error(error: &reqwest::Error) -> String {
-    let summary = if error.is_connect() {
-        "it cannot be reached"
-    } else if error.is_builder() {
-        "the request is invalid"
-    } else {
-        "the connection failed"
-    };
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let mut parts = vec![summary.to_owned()];
-    for cause in causes.map(ToString::to_string) {
-        // An error often repeats the text of its cause.
-        if !parts.iter().any(|part| part.contains(&cause)) {
-            parts.push(cause);
-        }
-    }
-    parts.join(": ")
 }
 
 #[cfg(test)]

@@ -3,4 +3,3 @@ pub(super) mod agent_judge;
 pub(super) mod api_judge;
 pub(super) mod claim_judge;
 pub(super) mod diff;
-pub(super) mod dns;

@@ -1,21 +1,22 @@
 //! The protected files before the work, with which those of a claim are compared.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ralph_core::protected::{IgnoredFile, ProtectedBase, ProtectedKind, classify_path};
+use ralph_core::protected::{IgnoredFile, PathClassifier, ProtectedBase, ProtectedKind};
 
 use crate::git;
 
 /// Reads the protected files before the work: `tree` contains all files that git does not ignore.
 pub fn read_protected_base(root: &Path, tree: String) -> ProtectedBase {
-    ProtectedBase { tree, ignored: list_ignored_deciding_files(root) }
+    let listing = git::list_worktree(root).unwrap_or_default();
+    ProtectedBase { tree, ignored: read_ignored_deciding_files(root, &listing.ignored) }
 }
 
-/// Returns the ignored files that decide what a test command runs. Folders whose files are all ignored are not searched,
+/// Reads those of the ignored files that decide what a test command runs. Folders whose files are all ignored are not searched,
 /// except those that tools read by their name.
-pub(in crate::verify) fn list_ignored_deciding_files(root: &Path) -> Vec<IgnoredFile> {
-    let listed = git::list_ignored_paths(root).unwrap_or_default();
+pub(in crate::verify) fn read_ignored_deciding_files(root: &Path, ignored: &[PathBuf]) -> Vec<IgnoredFile> {
+    let classifier = PathClassifier::new();
     let mut found = Vec::new();
-    for path in listed.iter().filter_map(|path| path.to_str()) {
+    for path in ignored.iter().filter_map(|path| path.to_str()) {
         let names = match path.strip_suffix('/') {
             Some(folder) if folder.rsplit('/').next() == Some(".cargo") => {
                 vec![format!("{folder}/config.toml"), format!("{folder}/config")]
@@ -23,7 +24,7 @@ pub(in crate::verify) fn list_ignored_deciding_files(root: &Path) -> Vec<Ignored
             Some(_) => Vec::new(),
             None => vec![path.to_owned()],
         };
-        let deciding = names.into_iter().filter(|name| classify_path(name) == Some(ProtectedKind::Deciding));
+        let deciding = names.into_iter().filter(|name| classifier.classify(name) == Some(ProtectedKind::Deciding));
         found.extend(deciding.filter_map(|path| {
             let content = std::fs::read(root.join(&path)).ok()?;
             Some(IgnoredFile { path, sha256: ralph_util::digest::sha256_hex(&content) })

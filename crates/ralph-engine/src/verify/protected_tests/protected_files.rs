@@ -1,6 +1,6 @@
 //! Protected tests: finds the protected files that the work changed, and runs the checks a second time in a copy of the
 //! claimed files with the protected ones as they were before the work. The user's work tree is never changed.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::protected::{
     FileChange, IgnoredFile, InlineTestChange, ManifestContents, ProtectedBase, ProtectedChange, ProtectedFinding,
-    ProtectedKind, ProtectedReport, TestProtection, classify_path, find_inline_test_change, find_protected_change,
-    may_have_inline_tests, protected_tests_evidence,
+    ProtectedKind, ProtectedReport, TestProtection, UnprotectedChanges, classify_path, find_inline_test_change,
+    find_protected_change, may_have_inline_tests, protected_tests_evidence,
 };
 use ralph_core::receipt::{WorkTreeSnapshot, program_criteria};
 use ralph_core::seal::Seal;
 
-use crate::git::{self, TreeDiffKind, TreeEntry};
+use crate::git::{self, TreeDiffKind, TreeEntry, WorktreeListing};
 use crate::verify::acceptance::{AcceptancePolicy, PathPatterns};
 use crate::verify::checkouts::checkout_setup::enter_clean_checkout;
 use crate::verify::checkouts::clean_checkout::CleanCheckoutSpec;
-use crate::verify::protected_tests::protected_base::list_ignored_deciding_files;
+use crate::verify::protected_tests::protected_base::read_ignored_deciding_files;
 use crate::verify::protected_tests::protected_copy::ProtectedCopy;
 use crate::verify::protected_tests::protected_run_files::list_run_files;
 use crate::verify::protected_tests::protected_watch::{ProtectedWatch, list_watched_paths};
@@ -56,10 +56,16 @@ struct FoundChanges {
     /// Changed files that git ignores. They are left out of the copy.
     ignored: BTreeMap<PathBuf, ProtectedChange>,
     inline: BTreeMap<PathBuf, InlineTestChange>,
-    /// Existing files that changed and are not protected.
-    others: BTreeSet<String>,
+    others: UnprotectedChanges,
     /// Protected files of the base that differ in any way.
     compared: Vec<PathBuf>,
+}
+
+impl FoundChanges {
+    /// Replaces the changes of ignored files by those in a listing.
+    fn with_ignored_files(self, root: &Path, base: &ProtectedBase, ignored: &[PathBuf]) -> Self {
+        Self { ignored: compare_ignored_files(root, &base.ignored, ignored), ..self }
+    }
 }
 
 impl ProtectedTests {
@@ -82,8 +88,10 @@ impl ProtectedTests {
             let unchanged = snapshot.filter(|snapshot| is_unchanged(snapshot, &base, isolation));
             let (root, unchanged) = (root.clone(), unchanged.map(|snapshot| snapshot.tree.clone()));
             let compared = control.run_blocking(move || {
-                let list_files = || git::list_files(&root).unwrap_or_default();
-                let (found, files) = git::run_both(|| find_changes(&root, &base, isolation, unchanged), list_files);
+                let list_files = || list_claimed_files(&root, isolation);
+                let (found, listing) = git::run_both(|| find_changes(&root, &base, isolation, unchanged), list_files);
+                let files = listing.files;
+                let found = found.map(|found| found.with_ignored_files(&root, &base, &listing.ignored));
                 (found, list_watched_paths(files.iter().map(PathBuf::as_path)), files)
             });
             (found, watched, files) = compared.await.unwrap_or_else(|error| (Err(error), Vec::new(), Vec::new()));
@@ -193,14 +201,13 @@ impl ProtectedTests {
         let is_untouched = isolation == CheckIsolation::Workspace && self.touched.is_empty();
         let first = self.found.clone().ok().filter(|_| is_untouched).map(|found| (found, self.files.clone()));
         let looked = control.run_blocking(move || {
-            let list_files = || git::list_files(&root).unwrap_or_default();
-            let compare_ignored = || compare_ignored_files(&root, &base.ignored);
-            let look = || match first {
-                Some((found, known_files)) => match git::run_both(list_files, compare_ignored) {
-                    (files, ignored) if files == known_files => Ok(FoundChanges { ignored, ..found }),
-                    (_, _) => find_changes(&root, &base, isolation, None),
-                },
-                None => find_changes(&root, &base, isolation, None),
+            let look = || {
+                let listing = list_claimed_files(&root, isolation);
+                let found = match first {
+                    Some((found, known_files)) if listing.files == known_files => Ok(found),
+                    Some(_) | None => find_changes(&root, &base, isolation, None),
+                };
+                found.map(|found| found.with_ignored_files(&root, &base, &listing.ignored))
             };
             let (found, folders) = git::run_both(look, || ensure_genuine_folders(&root, &base.tree));
             AfterChecks { found, folders }
@@ -336,7 +343,7 @@ struct AfterChecks {
     folders: Result<(), String>,
 }
 
-/// Compares the claimed files with the base. `unchanged` is their tree, if it is known that only ignored files may differ.
+/// Compares the claimed files, except for ignored ones, with the base. `unchanged` is their tree, if it is known that only ignored files may differ.
 fn find_changes(
     root: &Path,
     base: &ProtectedBase,
@@ -344,8 +351,7 @@ fn find_changes(
     unchanged: Option<String>,
 ) -> Result<FoundChanges, String> {
     if let Some(claimed_tree) = unchanged {
-        let ignored = compare_ignored_files(root, &base.ignored);
-        return Ok(FoundChanges { claimed_tree, ignored, ..FoundChanges::default() });
+        return Ok(FoundChanges { claimed_tree, ..FoundChanges::default() });
     }
     let claimed_tree = match isolation {
         CheckIsolation::Workspace => git::write_worktree_tree(root),
@@ -355,9 +361,6 @@ fn find_changes(
     let mut found = FoundChanges { claimed_tree, ..FoundChanges::default() };
     if found.claimed_tree != base.tree {
         compare_trees(root, &base.tree, &mut found).map_err(|error| error.to_string())?;
-    }
-    if isolation == CheckIsolation::Workspace {
-        found.ignored = compare_ignored_files(root, &base.ignored);
     }
     Ok(found)
 }
@@ -417,13 +420,13 @@ fn compare_trees(root: &Path, base: &str, found: &mut FoundChanges) -> Result<()
         };
         let contents = || Some(ManifestContents { base: read(base)?, claimed: read(&claimed)? });
         let name = entry.path.to_string_lossy();
-        if change != FileChange::Added {
-            match classify_path(&name) {
-                Some(_) => found.compared.push(entry.path.clone()),
-                None => drop(found.others.insert(name.clone().into_owned())),
-            }
+        let is_added = change == FileChange::Added;
+        match classify_path(&name) {
+            Some(_) if is_added => {}
+            Some(_) => found.compared.push(entry.path.clone()),
+            None => found.others.insert(name.clone().into_owned(), change),
         }
-        let is_source = change != FileChange::Added && classify_path(&name).is_none() && may_have_inline_tests(&name);
+        let is_source = !is_added && classify_path(&name).is_none() && may_have_inline_tests(&name);
         let inline = is_source.then(contents).flatten();
         let inline = inline.and_then(|text| find_inline_test_change(&name, &text.base, &text.claimed));
         found.inline.extend(inline.map(|change| (entry.path.clone(), change)));
@@ -433,9 +436,22 @@ fn compare_trees(root: &Path, base: &str, found: &mut FoundChanges) -> Result<()
     Ok(())
 }
 
-fn compare_ignored_files(root: &Path, before: &[IgnoredFile]) -> BTreeMap<PathBuf, ProtectedChange> {
+/// Lists the files of the work tree. A clean checkout does not contain ignored files.
+fn list_claimed_files(root: &Path, isolation: CheckIsolation) -> WorktreeListing {
+    let listing = git::list_worktree(root).unwrap_or_default();
+    match isolation {
+        CheckIsolation::Workspace => listing,
+        CheckIsolation::Clean => WorktreeListing { ignored: Vec::new(), ..listing },
+    }
+}
+
+fn compare_ignored_files(
+    root: &Path,
+    before: &[IgnoredFile],
+    ignored: &[PathBuf],
+) -> BTreeMap<PathBuf, ProtectedChange> {
     let kind = ProtectedKind::Deciding;
-    let changed = list_ignored_deciding_files(root).into_iter().filter_map(|now| {
+    let changed = read_ignored_deciding_files(root, ignored).into_iter().filter_map(|now| {
         let change = match before.iter().find(|file| file.path == now.path) {
             None => FileChange::Added,
             Some(file) if file.sha256 != now.sha256 => FileChange::Modified,

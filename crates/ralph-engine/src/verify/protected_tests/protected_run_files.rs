@@ -1,26 +1,25 @@
 //! Lists the changed files that the checks of a claim run through another file, as ralph-core finds them. Reads the files
 //! from before the work, and never those of the work tree.
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use ralph_core::criterion::{Criterion, external_checks};
-use ralph_core::protected::{ProtectedBase, RunFile, find_run_files};
+use ralph_core::protected::{ProtectedBase, RunFile, UnprotectedChanges, find_run_files};
 
 use crate::git;
 use crate::verify::verification_control::VerificationControl;
 
-/// Returns the files among `changed` that the checks run through another file.
+/// Returns those of the changed files that the checks run through another file.
 pub(in crate::verify) async fn list_run_files(
     root: &Path,
     base: &ProtectedBase,
-    changed: &BTreeSet<String>,
+    changes: &UnprotectedChanges,
     criteria: &[Criterion],
     control: &mut VerificationControl,
 ) -> Vec<RunFile> {
-    if changed.is_empty() {
+    if *changes == UnprotectedChanges::default() {
         return Vec::new();
     }
-    let (root, tree, changed, criteria) = (root.to_path_buf(), base.tree.clone(), changed.clone(), criteria.to_vec());
+    let (root, tree, changes, criteria) = (root.to_path_buf(), base.tree.clone(), changes.clone(), criteria.to_vec());
     let listed = control.run_blocking(move || {
         let found = external_checks(&criteria);
         let checks: Vec<_> = found.iter().map(|found| found.check).collect();
@@ -31,7 +30,7 @@ pub(in crate::verify) async fn list_run_files(
             let content = git::read_tree_file(&root, &tree, Path::new(path)).ok()??;
             String::from_utf8(content).ok()
         };
-        find_run_files(&checks, &changed, &mut read)
+        find_run_files(&checks, &changes, &mut read)
     });
     listed.await.unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ralph_core::protected::{ProtectedKind, classify_path, fixed_deciding_names};
+use ralph_core::protected::{PathClassifier, ProtectedKind, fixed_deciding_names};
 
 use crate::git;
 use crate::verify::seals::sealed_paths::FileStamps;
@@ -50,9 +50,10 @@ impl ProtectedWatch {
 
 /// Returns the paths to watch: protected files, and the fixed names of deciding files in the root and beside other deciding files.
 pub(in crate::verify) fn list_watched_paths<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<String> {
+    let classifier = PathClassifier::new();
     let (mut paths, mut folders) = (BTreeSet::new(), BTreeSet::from([""]));
     for path in files.filter_map(Path::to_str) {
-        let Some(kind) = classify_path(path) else { continue };
+        let Some(kind) = classifier.classify(path) else { continue };
         paths.insert(path.to_owned());
         if kind != ProtectedKind::Test && folders.len() <= MAX_WATCHED_FOLDERS {
             folders.insert(path.rsplit_once('/').map_or("", |(folder, _)| folder));

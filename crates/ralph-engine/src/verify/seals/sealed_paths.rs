@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use ralph_core::seal::{Seal, SealedFile, SealedFileKind};
 use ralph_util::digest::sha256_hex;
 
+use crate::git::run_both;
+
 /// The sealed paths of a work tree or checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::verify) struct SealedPaths {
@@ -56,6 +58,9 @@ fn describe_folder(root: &Path, name: &str) -> io::Result<Option<SealedFile>> {
     Ok(Some(SealedFile { path: name.to_owned(), kind, sha256 }))
 }
 
+/// From this many files on, two threads read the stamps.
+const MIN_FILES_FOR_TWO_THREADS: usize = 1_000;
+
 /// The identity and the times of sealed files, by their names. Reading a file does not change them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::verify) struct FileStamps(BTreeMap<String, [FileStamp; 2]>);
@@ -66,13 +71,13 @@ type FileStamp = Option<[i128; 5]>;
 impl FileStamps {
     /// Reads the stamps of files and, for links, of their targets.
     pub(in crate::verify) fn read<'a>(root: &Path, names: impl Iterator<Item = &'a str>) -> Self {
-        let read = |name: &str| {
-            let path: PathBuf = root.join(name);
-            let own = path.symlink_metadata().ok();
-            let target = own.as_ref().filter(|about| about.is_symlink()).and_then(|_| path.metadata().ok());
-            (name.to_owned(), [own.as_ref().map(stamp_of), target.as_ref().map(stamp_of)])
-        };
-        Self(names.map(read).collect())
+        let names: Vec<&str> = names.collect();
+        if names.len() < MIN_FILES_FOR_TWO_THREADS {
+            return Self(read_stamps(root, &names).into_iter().collect());
+        }
+        let (first, second) = names.split_at(names.len() / 2);
+        let (first, second) = run_both(|| read_stamps(root, first), || read_stamps(root, second));
+        Self(first.into_iter().chain(second).collect())
     }
 
     /// Returns the names of the files whose stamps differ.
@@ -80,6 +85,16 @@ impl FileStamps {
         let changed = self.0.iter().filter(|(name, stamps)| now.0.get(*name).is_some_and(|other| other != *stamps));
         changed.map(|(name, _)| name.clone()).collect()
     }
+}
+
+fn read_stamps(root: &Path, names: &[&str]) -> Vec<(String, [FileStamp; 2])> {
+    let read = |name: &&str| {
+        let path: PathBuf = root.join(name);
+        let own = path.symlink_metadata().ok();
+        let target = own.as_ref().filter(|about| about.is_symlink()).and_then(|_| path.metadata().ok());
+        ((*name).to_owned(), [own.as_ref().map(stamp_of), target.as_ref().map(stamp_of)])
+    };
+    names.iter().map(read).collect()
 }
 
 fn stamp_of(about: &fs::Metadata) -> [i128; 5] {
@@ -111,6 +126,20 @@ mod tests {
         let found = scan_parent_folders(root.path(), &[sealed_file("pkg/tests/a"), sealed_file("top")]).unwrap();
         let kinds: Vec<(&str, SealedFileKind)> = found.iter().map(|file| (file.path.as_str(), file.kind)).collect();
         assert_eq!(kinds, [("pkg", SealedFileKind::Link), ("pkg/tests", SealedFileKind::Folder)]);
+    }
+
+    // spec: V15
+    #[test]
+    fn the_stamps_of_many_files_are_read_by_two_threads() {
+        let root = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..MIN_FILES_FOR_TWO_THREADS).map(|number| format!("{number:04}")).collect();
+        let stamps = || FileStamps::read(root.path(), names.iter().map(String::as_str));
+        let before = stamps();
+        assert_eq!(before.0.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+        for name in ["0000", "0499", "0500", "0999"] {
+            fs::write(root.path().join(name), "").unwrap();
+        }
+        assert_eq!(before.changed_names(&stamps()), ["0000", "0499", "0500", "0999"]);
     }
 
     // spec: V9

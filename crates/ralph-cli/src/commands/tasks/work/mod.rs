@@ -2,6 +2,7 @@
 mod args;
 mod prefixed_lines;
 mod reporter;
+mod server_worker;
 mod stage_activities;
 mod work_detach;
 
@@ -13,6 +14,7 @@ use ralph_core::task::TaskStatus;
 
 pub use args::WorkArgs;
 use reporter::WorkReporter;
+pub(in crate::commands) use server_worker::prepare_server_worker;
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
@@ -21,6 +23,7 @@ use crate::error::CommandError;
 use ralph_app::background_worker::WorkerStartup;
 use ralph_app::config::{LandingMode, Settings};
 use ralph_app::error::AppResult;
+use ralph_app::run::ControlSource;
 use ralph_app::work::{
     PreparedWork, StopCondition, TaskEnd, WorkObserver, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed,
     prepare_work, read_start_point,
@@ -102,7 +105,7 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
         reporter.print_start_point(&start);
     }
     let finished = tokio::select! {
-        finished = started.run() => finished?,
+        finished = started.run(ControlSource::ProcessSignals) => finished?,
         never = reporter.show_activity() => match never {},
     };
     let summary = &finished.summary;

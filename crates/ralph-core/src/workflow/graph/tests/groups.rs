@@ -1,6 +1,7 @@
 //! Loop groups.
 use super::*;
 use crate::outcome::Outcome;
+use crate::prompt::RejectionFeedback;
 
 /// A group `g` of an agent `work` and a command `test` behind it.
 fn with_group(control: LoopControl) -> TestRun {
@@ -149,6 +150,8 @@ fn until_command(max_iterations: u32) -> LoopControl {
 
 const ACCEPTED: IterationVerdict = IterationVerdict::Accepted { proof: ProofLevel::Proven };
 
+const REJECTED: IterationVerdict = IterationVerdict::Rejected { feedback: None };
+
 fn unevaluated() -> IterationVerdict {
     IterationVerdict::CouldNotEvaluate { reason: "make: not found".to_string() }
 }
@@ -160,7 +163,7 @@ fn until_bash_completes_a_group_with_at_most_checked() {
     iterate(&mut run, "out");
     let expected = ActivityAction::RunUntilBash { iteration: 1, output: "out".into() };
     assert_eq!(run.active["g"].1.action, expected);
-    run.judge("g", IterationVerdict::Rejected);
+    run.judge("g", REJECTED);
     assert_eq!(iteration(&run), Some(2));
     iterate(&mut run, "out");
     run.judge("g", ACCEPTED);
@@ -181,7 +184,7 @@ fn until_bash_does_not_run_once_the_signal_is_given() {
 #[test]
 fn two_iterations_in_a_row_that_could_not_be_evaluated_fail_the_group_with_the_error() {
     let mut run = with_group(until_command(9));
-    for verdict in [unevaluated(), IterationVerdict::Rejected, unevaluated(), unevaluated()] {
+    for verdict in [unevaluated(), REJECTED, unevaluated(), unevaluated()] {
         assert_eq!(run.outcome("g"), "open");
         iterate(&mut run, "");
         run.judge("g", verdict);
@@ -198,11 +201,29 @@ fn the_checks_of_a_group_decide_about_a_claim() {
     assert_eq!(iteration(&run), Some(2), "nothing is verified without a claim");
     iterate(&mut run, "DONE");
     assert_eq!(run.active["g"].1.action, ActivityAction::VerifyGroup { iteration: 2, output: "DONE".into() });
-    run.judge("g", IterationVerdict::Rejected);
+    run.judge("g", REJECTED);
     iterate(&mut run, "DONE");
     run.judge("g", ACCEPTED);
     run.complete("next", "");
     assert_eq!(run.proof(), Some(ProofLevel::Proven));
+}
+
+// spec: W4
+#[test]
+fn the_next_iteration_knows_why_the_completion_was_rejected_and_the_one_after_it_does_not() {
+    let feedback_of = |run: &TestRun| run.state.group_progress(run.index("g")).unwrap().feedback.clone();
+    let mut run = with_group(LoopControl { checks: vec![test_check()], ..until_done(5) });
+    assert_eq!(feedback_of(&run), None);
+    iterate(&mut run, "DONE");
+    let feedback = Some(RejectionFeedback::rejected_completion("two tests fail".to_string(), "E1".to_string()));
+    run.judge("g", IterationVerdict::Rejected { feedback: feedback.clone() });
+    assert_eq!((iteration(&run), feedback_of(&run)), (Some(2), feedback));
+    iterate(&mut run, "no claim");
+    assert_eq!((iteration(&run), feedback_of(&run)), (Some(3), None));
+    iterate(&mut run, "DONE");
+    run.judge("g", unevaluated());
+    let reason = "whether the work is done could not be evaluated: make: not found";
+    assert_eq!(feedback_of(&run).unwrap().reason, reason);
 }
 
 // spec: W4
@@ -367,7 +388,7 @@ fn a_cancel_node_in_a_group_ends_the_run() {
 fn checks_in_a_group_count_with_their_last_iteration() {
     let mut run = TestRun::of(vec![group("g", &[], until_command(5), vec![checks("verify", &[])])]);
     run.complete_with("g/verify", "", Some(ProofLevel::Unverified));
-    run.judge("g", IterationVerdict::Rejected);
+    run.judge("g", REJECTED);
     run.complete_with("g/verify", "", Some(ProofLevel::Proven));
     run.judge("g", ACCEPTED);
     assert_eq!(run.proof(), Some(ProofLevel::Checked));
@@ -383,7 +404,7 @@ fn checks_of_a_nested_group_that_was_skipped_in_the_last_iteration_do_not_count(
     run.complete("g/b", "");
     run.complete_with("g/inner/verify", "", Some(ProofLevel::Unverified));
     run.judge("g/inner", ACCEPTED);
-    run.judge("g", IterationVerdict::Rejected);
+    run.judge("g", REJECTED);
     run.complete("g/a", "second");
     run.complete("g/b", "");
     run.judge("g", ACCEPTED);

@@ -119,7 +119,7 @@ fn result_of(run: &TestRun, activity: ActivityId, work: &Activity) -> ActivityRe
         ActivityAction::RunUntilBash { .. } | ActivityAction::VerifyGroup { .. } => {
             ActivityResult::Judged(match fate % 4 {
                 0 | 1 => IterationVerdict::Accepted { proof: ProofLevel::Checked },
-                2 => IterationVerdict::Rejected,
+                2 => IterationVerdict::Rejected { feedback: None },
                 _ => IterationVerdict::CouldNotEvaluate { reason: "127".to_string() },
             })
         }

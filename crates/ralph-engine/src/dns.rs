@@ -6,7 +6,7 @@ use std::net::ToSocketAddrs;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::oneshot;
 
-pub(in crate::verify) struct ThreadedDnsResolver;
+pub(crate) struct ThreadedDnsResolver;
 
 impl Resolve for ThreadedDnsResolver {
     fn resolve(&self, name: Name) -> Resolving {

@@ -1,0 +1,81 @@
+//! `ralph board`.
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use ralph_core::outcome::{RunEnd, exit_code};
+use ralph_engine::project::Project;
+use ralph_tui::{BackgroundResume, BoardOptions, BoardWords, DetailView, run_board};
+
+use crate::commands::args::config_args::ConfigArgs;
+use crate::error::CommandError;
+use crate::hints;
+use crate::report::ColorMode;
+
+/// Shows everything that runs, waits for you and has ended, on one screen
+///
+/// The inbox comes first, then the slots, the lanes, and the details of what is selected. Keys guide, pause, resume, cancel,
+/// retry and rewind, change limits, approve, accept and reject, without leaving the screen. `?` lists the keys. Leaving the
+/// board never stops a run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph board
+  ralph board --mouse        the mouse selects and scrolls; hold shift to select text")]
+pub struct BoardArgs {
+    /// Lets the mouse select and scroll
+    #[arg(long)]
+    mouse: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+pub fn run(args: &BoardArgs) -> Result<u8, CommandError> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(CommandError::preflight_error("the board needs a terminal, and this is none")
+            .with_hint("`ralph status` prints the same as text; `ralph status --json` for programs"));
+    }
+    let options = BoardOptions {
+        project: Project::find_here_or_outside()?,
+        config: args.config.source(),
+        words: BoardWords {
+            hints: hints::for_error,
+            inbox_commands: hints::for_inbox_answer,
+            remedy: hints::for_loop_remedy,
+            text_command: command_of_view,
+        },
+        is_colored: ColorMode::for_stream(&io::stdout()) == ColorMode::Colored,
+        uses_mouse: args.mouse,
+        open_terminal: open_stdout,
+        resume_in_background,
+    };
+    match run_board(&options) {
+        Ok(None) => Ok(exit_code::COMPLETED),
+        Ok(Some(signal)) => Ok(RunEnd::interrupted_by_signal(signal).exit_code),
+        Err(error) => Err(CommandError::from_error(exit_code::INTERNAL_ERROR, &error)),
+    }
+}
+
+fn open_stdout() -> Box<dyn Write + Send> {
+    Box::new(io::stdout())
+}
+
+/// Returns the command that prints what a view of the detail panel shows.
+fn command_of_view(view: DetailView, id: &str) -> String {
+    match view {
+        DetailView::Summary | DetailView::Receipt | DetailView::Graph => format!("ralph show {id}"),
+        DetailView::InboxText => "ralph inbox".to_owned(),
+        DetailView::Why => format!("ralph why {id}"),
+        DetailView::Diff => format!("ralph diff {id}"),
+        DetailView::Output => format!("ralph logs {id}"),
+    }
+}
+
+/// Resumes a run with `ralph resume --detach`: the run must outlive the board.
+fn resume_in_background(folder: &Path, run: &str) -> io::Result<BackgroundResume> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let command = command.args(["resume", run, "--detach"]).current_dir(folder).stdin(Stdio::null());
+    let output = command.output()?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok(BackgroundResume { has_started: output.status.success(), text: String::from_utf8_lossy(&text).into_owned() })
+}

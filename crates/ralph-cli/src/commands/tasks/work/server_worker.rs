@@ -1,0 +1,70 @@
+//! The worker of `ralph serve --work`.
+use std::sync::Arc;
+
+use ralph_app::config::Settings;
+use ralph_app::error::AppResult;
+use ralph_app::work::{StopCondition, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work};
+use ralph_core::policy::ContextMode;
+use ralph_engine::project::Project;
+use ralph_server::ServerWorker;
+use ralph_util::amounts::DollarAmount;
+
+use super::reporter::WorkReporter;
+use crate::commands::args::config_args::ConfigArgs;
+use crate::commands::args::output_args::OutputArgs;
+use crate::commands::interaction::TerminalInteraction;
+use crate::commands::out;
+use crate::error::CommandError;
+
+/// Prepares a worker that takes every ready task until the server stops. Its events are printed as `ralph work` prints them.
+pub(in crate::commands) fn prepare_server_worker(
+    config: &ConfigArgs,
+    slots: Option<u32>,
+    project: &Project,
+) -> Result<ServerWorker, CommandError> {
+    ensure_work_allowed(project)?;
+    let mut settings = config.load_settings(Some(project))?;
+    settings.pipeline.slots.set_from_flag(slots, "--slots");
+    let output = OutputArgs::default();
+    let reporter = Arc::new(WorkReporter::new(&output, true));
+    let scope = WorkScope {
+        named_tasks: Vec::new(),
+        stop_condition: StopCondition::OnSignal,
+        max_cost_micros: settings.limits.max_cost_usd.value.map(DollarAmount::as_micros),
+    };
+    let prepared = prepare_work(work_request(config, settings, project, Arc::clone(&reporter)), scope)?;
+    let when_ended = Box::new(move |result: AppResult<WorkSummary>| {
+        match &result {
+            Ok(WorkSummary { stop_signal: Some(_), .. }) => {}
+            Ok(_) | Err(_) => out::print_note("the worker has stopped; the server continues without it"),
+        }
+        match result {
+            Ok(summary) => reporter.print_summary(&summary),
+            Err(error) => out::print_command_error(&CommandError::from(error)),
+        }
+    });
+    Ok(ServerWorker { prepared, when_ended })
+}
+
+fn work_request(
+    config: &ConfigArgs,
+    settings: Settings,
+    project: &Project,
+    observer: Arc<WorkReporter>,
+) -> WorkRequest {
+    WorkRequest {
+        project: project.clone(),
+        config: config.source(),
+        settings,
+        settings_for_role: Box::new(|settings, role| {
+            let mut settings = settings.clone();
+            settings.apply_role(role);
+            settings
+        }),
+        extra_agent_args: Vec::new(),
+        visibility: OutputArgs::default().audience(),
+        context: ContextMode::Fresh,
+        person: Box::new(TerminalInteraction),
+        observer,
+    }
+}

@@ -1,0 +1,14 @@
+//! `ralph serve`: the API, conversations, the dashboard and the worker of a server.
+mod api_document;
+mod client;
+mod connection_limits;
+mod conversation_platforms;
+mod conversations;
+mod credentials;
+mod event_streams;
+mod lifecycle;
+mod orders;
+mod reads;
+mod serve_work;
+mod served_project;
+pub(crate) mod server_process;

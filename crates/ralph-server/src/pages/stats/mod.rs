@@ -1,0 +1,4 @@
+//! Charts over many runs, and the comparison of two.
+mod bar_chart;
+pub(super) mod compare;
+pub(super) mod stats_page;

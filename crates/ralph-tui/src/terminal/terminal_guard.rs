@@ -1,0 +1,87 @@
+//! Takes the terminal for the board, and puts it back: at the end, before another program runs in it, and after a panic.
+use std::io::{self, Write};
+use std::panic;
+use std::sync::Arc;
+
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+
+/// How the terminal is written to.
+pub(crate) type OpenTerminal = fn() -> Box<dyn Write + Send>;
+
+/// The terminal while the board has it. Dropping it puts the terminal back.
+pub(crate) struct TerminalGuard {
+    open: OpenTerminal,
+    uses_mouse: bool,
+    is_taken: bool,
+}
+
+impl TerminalGuard {
+    /// Takes the terminal.
+    pub(crate) fn enter(open: OpenTerminal, uses_mouse: bool) -> io::Result<Self> {
+        let mut guard = Self { open, uses_mouse, is_taken: false };
+        guard.take()?;
+        Ok(guard)
+    }
+
+    pub(crate) fn take(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        self.is_taken = true;
+        let mut terminal = (self.open)();
+        execute!(terminal, EnterAlternateScreen, Hide, EnableBracketedPaste)?;
+        if self.uses_mouse {
+            execute!(terminal, EnableMouseCapture)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the terminal back as it was.
+    pub(crate) fn restore(&mut self) {
+        if std::mem::replace(&mut self.is_taken, false) {
+            restore_terminal(self.open);
+        }
+    }
+}
+
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+/// Errors are ignored: the terminal may be gone.
+fn restore_terminal(open: OpenTerminal) {
+    let mut terminal = open();
+    let _ = execute!(terminal, DisableMouseCapture, DisableBracketedPaste, Show, LeaveAlternateScreen);
+    let _ = terminal.flush();
+    let _ = disable_raw_mode();
+}
+
+/// While it lives, a panic in any thread puts the terminal back before its message is printed.
+pub(crate) struct PanicRestore {
+    previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>,
+}
+
+impl PanicRestore {
+    pub(crate) fn install(open: OpenTerminal) -> Self {
+        let previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync> = panic::take_hook().into();
+        let then = Arc::clone(&previous);
+        panic::set_hook(Box::new(move |info| {
+            restore_terminal(open);
+            then(info);
+        }));
+        Self { previous }
+    }
+}
+
+impl Drop for PanicRestore {
+    fn drop(&mut self) {
+        // The hook cannot be set while a panic unwinds this thread.
+        if !std::thread::panicking() {
+            let previous = Arc::clone(&self.previous);
+            panic::set_hook(Box::new(move |info| previous(info)));
+        }
+    }
+}

@@ -82,7 +82,7 @@ fn a_stopped_worker_leaves_its_tasks_to_the_next_one() {
     wait_until("the reviewer is at work", || project.outside("marks/holding").exists());
     let stopped = beside(&project, &["stop", &worker.run]).expect(0).stdout;
     assert_eq!(stopped, format!("Stopped {}; `ralph work` resumes its tasks\n", worker.run));
-    assert!(!is_alive(worker.pid));
+    worker.wait_for_end();
     assert_eq!(statuses(&project), [("T-1".to_owned(), "reviewing".to_owned())]);
     let refused = beside(&project, &["stop", &worker.run]).expect(1).stderr;
     assert!(refused.contains(&format!("{} does not work any more", worker.run)), "{refused}");

@@ -54,9 +54,9 @@ fn contains_tracked_file(path: &Path, tracked: &[PathBuf]) -> bool {
     folder.ends_with(b"/") && tracked.get(first).is_some_and(|path| path.as_os_str().as_bytes().starts_with(folder))
 }
 
-/// Sorts paths by their bytes, each once.
+/// Sorts paths by their bytes, each once. The stable sort recognises parts that are sorted already.
 fn sort_paths(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    paths.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+    paths.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     paths.dedup();
     paths
 }

@@ -33,7 +33,7 @@ impl ProtectedWatch {
     }
 
     pub(in crate::verify) fn read_stamps(&self) -> FileStamps {
-        FileStamps::read(&self.root, self.paths.iter().map(String::as_str))
+        FileStamps::read(&self.root, self.paths.clone())
     }
 
     /// Records the files whose stamps are different now.

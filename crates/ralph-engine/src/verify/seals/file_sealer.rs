@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ralph_core::criterion::{Criterion, external_checks};
 use ralph_core::evidence::CheckEvidence;
@@ -201,7 +202,7 @@ impl FileSealer {
 
     /// Reads the stamps of sealed files.
     pub(in crate::verify) fn read_stamps(&self, files: &[SealedFile]) -> FileStamps {
-        FileStamps::read(&self.root, files.iter().map(|file| file.path.as_str()))
+        FileStamps::read(&self.root, Arc::new(files.iter().map(|file| file.path.clone()).collect()))
     }
 
     /// Hashes the files that are always sealed, and the named files.

@@ -1,11 +1,14 @@
 //! The paths of a seal: files with their hashes, the folders above them, paths at which nothing may appear, and the stamps
 //! that show whether a file was changed and restored.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use ralph_core::seal::{Seal, SealedFile, SealedFileKind};
 use ralph_util::digest::sha256_hex;
@@ -61,50 +64,88 @@ fn describe_folder(root: &Path, name: &str) -> io::Result<Option<SealedFile>> {
 /// From this many files on, two threads read the stamps.
 const MIN_FILES_FOR_TWO_THREADS: usize = 1_000;
 
-/// The identity and the times of sealed files, by their names. Reading a file does not change them.
+/// The identity and the times of files, in the order of their names. Reading a file does not change them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::verify) struct FileStamps(BTreeMap<String, [FileStamp; 2]>);
+pub(in crate::verify) struct FileStamps {
+    names: Arc<Vec<String>>,
+    stamps: Vec<PathStamp>,
+}
 
-/// Device, inode, size, and the times of the last change of content and of the inode; `None` if the file does not exist.
-type FileStamp = Option<[i128; 5]>;
+/// The stamps at a path: of what is there, and of the target if that is a link. `None` if nothing is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct PathStamp {
+    own: Option<InodeStamp>,
+    target: Option<Box<InodeStamp>>,
+}
+
+/// Device, inode, size, and the times of the last change of content and of the inode. The types of the fields differ between
+/// systems.
+type InodeStamp = [i128; 5];
 
 impl FileStamps {
-    /// Reads the stamps of files and, for links, of their targets.
-    pub(in crate::verify) fn read<'a>(root: &Path, names: impl Iterator<Item = &'a str>) -> Self {
-        let names: Vec<&str> = names.collect();
-        if names.len() < MIN_FILES_FOR_TWO_THREADS {
-            return Self(read_stamps(root, &names).into_iter().collect());
-        }
-        let (first, second) = names.split_at(names.len() / 2);
-        let (first, second) = run_both(|| read_stamps(root, first), || read_stamps(root, second));
-        Self(first.into_iter().chain(second).collect())
+    /// Reads the stamps of files and, for links, of their targets. Sorted names are read fastest.
+    pub(in crate::verify) fn read(root: &Path, names: Arc<Vec<String>>) -> Self {
+        let stamps = if names.len() < MIN_FILES_FOR_TWO_THREADS {
+            read_stamps(root, &names)
+        } else {
+            let (first, second) = names.split_at(names.len() / 2);
+            let (first, second) = run_both(|| read_stamps(root, first), || read_stamps(root, second));
+            [first, second].concat()
+        };
+        Self { names, stamps }
     }
 
-    /// Returns the names of the files whose stamps differ.
+    /// Returns the names of the files whose stamps differ. Both must have been read for the same names.
     pub(in crate::verify) fn changed_names(&self, now: &Self) -> Vec<String> {
-        let changed = self.0.iter().filter(|(name, stamps)| now.0.get(*name).is_some_and(|other| other != *stamps));
+        let stamps = self.stamps.iter().zip(&now.stamps);
+        let changed = self.names.iter().zip(stamps).filter(|(_, (before, now))| before != now);
         changed.map(|(name, _)| name.clone()).collect()
     }
 }
 
-fn read_stamps(root: &Path, names: &[&str]) -> Vec<(String, [FileStamp; 2])> {
-    let read = |name: &&str| {
-        let path: PathBuf = root.join(name);
-        let own = path.symlink_metadata().ok();
-        let target = own.as_ref().filter(|about| about.is_symlink()).and_then(|_| path.metadata().ok());
-        ((*name).to_owned(), [own.as_ref().map(stamp_of), target.as_ref().map(stamp_of)])
-    };
-    names.iter().map(read).collect()
+fn read_stamps(root: &Path, names: &[String]) -> Vec<PathStamp> {
+    let mut folder = OpenFolder::new(root);
+    names.iter().map(|name| folder.read_stamp(name)).collect()
 }
 
-fn stamp_of(about: &fs::Metadata) -> [i128; 5] {
-    let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+/// The folder of the last file. Names in it are found faster than whole paths.
+struct OpenFolder<'a> {
+    root: &'a Path,
+    name: Option<&'a str>,
+    /// `None` if it cannot be opened.
+    folder: Option<OwnedFd>,
+}
+
+impl<'a> OpenFolder<'a> {
+    fn new(root: &'a Path) -> Self {
+        Self { root, name: None, folder: None }
+    }
+
+    fn read_stamp(&mut self, name: &'a str) -> PathStamp {
+        let (folder_name, file_name) = name.rsplit_once('/').unwrap_or(("", name));
+        if self.name != Some(folder_name) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            self.folder = rustix::fs::open(self.root.join(folder_name), flags, Mode::empty()).ok();
+            self.name = Some(folder_name);
+        }
+        let Some(folder) = &self.folder else { return PathStamp::default() };
+        let Ok(own) = rustix::fs::statat(folder, file_name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return PathStamp::default();
+        };
+        let is_link = FileType::from_raw_mode(own.st_mode) == FileType::Symlink;
+        let target = is_link.then(|| rustix::fs::statat(folder, file_name, AtFlags::empty()).ok()).flatten();
+        PathStamp { own: Some(stamp_of(&own)), target: target.map(|target| Box::new(stamp_of(&target))) }
+    }
+}
+
+fn stamp_of(about: &Stat) -> InodeStamp {
+    let nanos = |seconds: i128, nanos: i128| seconds * 1_000_000_000 + nanos;
     [
-        i128::from(about.dev()),
-        i128::from(about.ino()),
-        i128::from(about.size()),
-        nanos(about.mtime(), about.mtime_nsec()),
-        nanos(about.ctime(), about.ctime_nsec()),
+        about.st_dev.into(),
+        about.st_ino.into(),
+        about.st_size.into(),
+        nanos(about.st_mtime.into(), about.st_mtime_nsec.into()),
+        nanos(about.st_ctime.into(), about.st_ctime_nsec.into()),
     ]
 }
 
@@ -132,10 +173,10 @@ mod tests {
     #[test]
     fn the_stamps_of_many_files_are_read_by_two_threads() {
         let root = tempfile::tempdir().unwrap();
-        let names: Vec<String> = (0..MIN_FILES_FOR_TWO_THREADS).map(|number| format!("{number:04}")).collect();
-        let stamps = || FileStamps::read(root.path(), names.iter().map(String::as_str));
+        let names: Arc<Vec<String>> =
+            Arc::new((0..MIN_FILES_FOR_TWO_THREADS).map(|number| format!("{number:04}")).collect());
+        let stamps = || FileStamps::read(root.path(), names.clone());
         let before = stamps();
-        assert_eq!(before.0.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
         for name in ["0000", "0499", "0500", "0999"] {
             fs::write(root.path().join(name), "").unwrap();
         }
@@ -150,7 +191,8 @@ mod tests {
         for name in ["read", "swapped"] {
             fs::write(root.path().join(name), "same").unwrap();
         }
-        let stamps = || FileStamps::read(root.path(), ["read", "swapped"].into_iter());
+        let names = Arc::new(["read", "swapped"].map(str::to_owned).to_vec());
+        let stamps = || FileStamps::read(root.path(), names.clone());
         let before = stamps();
         fs::read(root.path().join("read")).unwrap();
         fs::write(root.path().join("other"), "same").unwrap();

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::many::ralph_command;
 use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
 use super::tasks::{time_ralph_command, write_dependent_tasks};
-use super::workspace::{BenchWorkspace, remove_project, state_folder};
+use super::workspace::{BenchWorkspace, remove_project};
 use crate::error::{Result, XtaskError};
 
 const FEW_TASKS: usize = 100;
@@ -85,7 +86,10 @@ impl BoardScreen {
         let screen = Self { socket: workspace.path("tmux-socket") };
         let mut tmux = Command::new("tmux");
         tmux.args(["-f", "/dev/null", "-S"]).arg(&screen.socket).current_dir(project);
-        tmux.env("XDG_STATE_HOME", state_folder(project)).env("TERM", "xterm-256color");
+        for (name, value) in ralph_command(workspace, project).get_envs() {
+            value.map(|value| tmux.env(name, value));
+        }
+        tmux.env("TERM", "xterm-256color");
         tmux.args(["new-session", "-d", "-x", "120", "-y", "40"]).arg(&workspace.ralph).arg("board");
         let started = tmux.status().map_err(|error| XtaskError::with_cause("cannot start tmux", error))?;
         if started.success() { Ok(screen) } else { Err(XtaskError::new("tmux cannot start the board")) }

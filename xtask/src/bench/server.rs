@@ -21,10 +21,11 @@ struct DataSize {
     events_per_run: usize,
 }
 
-const SMALL: DataSize = DataSize { tasks: 100, runs: 10, events_per_run: 1_000 };
+/// More runs than a page, so that both projects return equally long lists.
+const SMALL: DataSize = DataSize { tasks: 100, runs: 100, events_per_run: 100 };
 const LARGE: DataSize = DataSize { tasks: 10_000, runs: 1_000, events_per_run: 1_000 };
 const LISTS: [&str; 4] = ["/api/runs?limit=50", "/api/tasks?limit=50", "/api/inbox", "/api/status"];
-const CALLS_PER_LIST: usize = 200;
+const CALLS_PER_LIST: usize = 500;
 const STREAM_READERS: usize = 100;
 const MAX_LIST_RATIO: f64 = 3.0;
 const MAX_WATCHED_RUN_RATIO: f64 = 1.02;

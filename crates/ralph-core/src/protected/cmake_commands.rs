@@ -252,6 +252,25 @@ mod tests {
 
     // spec: V15
     #[test]
+    fn a_literal_ends_at_its_own_end() {
+        for (text, length) in [
+            (r#""a" b"#, Some(3)),
+            (r#""ab" b"#, Some(4)),
+            (r#""a\"b" c"#, Some(6)),
+            (r#""a\\" b"#, Some(5)),
+            (r#""a"#, Some(2)),
+            ("[[a]] b", Some(5)),
+            ("[=[a]]]=] b", Some(9)),
+            ("[=[a", Some(4)),
+            ("[a]", None),
+            ("a", None),
+        ] {
+            assert_eq!(literal_length(text), length, "{text}");
+        }
+    }
+
+    // spec: V15
+    #[test]
     fn a_merged_file_has_the_deciding_commands_of_the_base_and_the_targets_of_the_work() {
         let claimed =
             "project(a C)\nadd_executable(a a.c b.c)\nadd_subdirectory(lib)\nif(FALSE)\nadd_test(a a)\nendif()\n";

@@ -123,6 +123,9 @@ const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
     "f() { local n=${1:-0}; if (( n > 3 )); then echo ok; fi; }; f $v.output",
     "set -euo pipefail; n=$v.output; if (( n > 3 )); then echo ok; fi",
     "n=$v.output; x=`(( n > 3 )) && echo ok`; echo $x",
+    "n=$v.output; (( `printf '%s' \"$n\"` > 3 )) && echo ok",
+    "n=$v.output; [[ `printf '%s' \"$n\"` -gt 3 ]] && echo ok",
+    "n=$v.output; declare -i m; x=`m=n; [ $m = 7 ] && echo ok`; echo $x",
     "n=$v.output; cat <<EOF\n$(( n > 3 ? 1 : 0 ))ok\nEOF\n",
 ];
 
@@ -151,6 +154,10 @@ const REFUSED: &[&str] = &[
     "declare $v.output=1",
     "x=$v.output; f() { local \"$x\"; }; f",
     "x=$v.output; typeset -n r=$x; echo $r",
+    "n=$v.output; a=(1 2); declare -n r='a[n]'; echo \"$r\"",
+    "n=$v.output; a=(1 2); declare -n r=a[n]; echo \"$r\"",
+    "n=$v.output; a=(1 2); f() { local -n r; r='a[n]'; echo \"$r\"; }; f",
+    "n=$v.output; declare -a y='([n]=1)'",
     "x=$v.output; declare -a y=\"$x\"",
     "x=$v.output; readonly -a y=\"$x\"",
     "x=$v.output; declare -a y; declare y=\"$x\"",
@@ -162,6 +169,11 @@ const REFUSED: &[&str] = &[
     "n=$v.output; declare -A m; a=([$n]=1)",
     "eval \"echo $v.output\"",
     "eval 'echo $v.output'",
+    "x=`unset \"$v.output\"`",
+    "n=$v.output; a=(1 2); echo \"`test -v 'a[n]'`\"",
+    "x=$v.output; printf '-v' \"$x\" hi",
+    "x=$v.output; printf \"-v\" \"a[$x]\" hi",
+    "x=$v.output; read \"-p\" prompt \"$x\" <<< hi",
     "bash -c \"echo $v.output\"",
     "timeout 5 sh -euc 'echo $v.output'",
     "/bin/bash -c \"echo $ARGUMENTS\"",
@@ -175,10 +187,15 @@ const ACCEPTED: &[&str] = &[
     "x=$v.output; printf -v y '%s' \"$x\"; read -r -p \"$x\" z <<< \"$x\"; mapfile -t b <<< \"$x\"",
     "declare y=$v.output; export z=\"$v.output\"; export \"Y=$v.output\"; local_name=1",
     "declare -A m=([\"$v.output\"]=1); m[$v.output.]=2; for k in \"${!m[@]}\"; do printf '%s' \"$k\"; done",
+    "x=$v.output; declare -n r=x; echo \"$r\"; declare -n s='a[1]'; declare -a y='(1 2)'",
     "declare -a y=($v.output); echo ${#y[@]} ${!y*} ${y[0]@Q}",
     "bash -c 'printf %s \"$1\"' _ $v.output",
     "bash -c 'printf %s \"$ARGUMENTS\"'",
     "cat <<< \"unset $v.output\"",
+    "x=$v.output; printf '%s' -v \"$x\"; printf '%s %s' a -v$x; printf -v y -- '%s' -v \"a[$x]\"",
+    "x=$v.output; a=(1 2); printf \"$x\" a; printf \"$v.output\" a; printf $v.output a; printf -- \"$x\" a; printf -$x a",
+    "x=$v.output; a=(1 2); [ $x ]; [ ! $x ]; [ $x = y ]; [ $x -gt 0 ]; [ -n $x ]; test $x; test ${x:-0} -gt 1; [ $(echo $x) ]",
+    "x=$v.output; a=(1 2); if [ `echo $x` ]; then :; fi; f() { [ $1 ]; }; f \"$x\"; [ \"$x\" -a -n \"$x\" ]",
 ];
 
 /// Commands that take the name of a variable, in place of the `@`.
@@ -258,6 +275,9 @@ const HOSTILE: &[&str] = &[
     "&& touch pwned || touch pwned & touch pwned | touch pwned > pwned < pwned",
     "x[$(touch pwned)]",
     "a[$(touch pwned>&2)]+1",
+    "-va[$(touch pwned)]",
+    "-v a[$(touch${IFS}pwned)]",
+    "-v a[$(touch${IFS}pwned)] -o 1",
     "%s %d %n",
     "' \" ` $ \\ \n ' \" ` $ \\",
 ];
@@ -460,6 +480,33 @@ proptest! {
         let script = format!("n=$v.output; a=(1 2); declare -i i; {}", command.replace('@', name));
         if rewrite_script(&script).unsafe_uses.is_empty() {
             run_script(&script, &value);
+        }
+    }
+}
+
+/// Values that bash executes where it evaluates them as a name, as an expression or as an option.
+const ATTACKS: &[&str] = &[
+    "x[$(touch pwned)]",
+    "a[$(touch pwned)]",
+    "1+a[$(touch pwned)]",
+    "0]+a[$(touch pwned)",
+    "0]=1 a[$(touch pwned)",
+    "b=([$(touch pwned)]=1)",
+    "-va[$(touch${IFS}pwned)]",
+    "-n a[$(touch${IFS}pwned)]",
+];
+
+// spec: W6
+// fault: 80
+#[test]
+fn no_command_that_takes_a_name_executes_an_attack_in_any_of_its_names() {
+    let scripts = NAME_COMMANDS.iter().flat_map(|command| NAMES.iter().map(|name| command.replace('@', name)));
+    let scripts = scripts.map(|command| format!("n=$v.output; a=(1 2); declare -i i; {command}"));
+    let accepted: Vec<String> = scripts.filter(|script| rewrite_script(script).unsafe_uses.is_empty()).collect();
+    assert!(accepted.len() > 50, "most commands evaluate numbers: {}", accepted.len());
+    for script in accepted {
+        for value in ATTACKS {
+            run_script(&script, value);
         }
     }
 }

@@ -21,6 +21,7 @@ pub struct NodeProgram {
     /// Bytes for its stdin.
     pub input: Vec<u8>,
     pub timeout: Duration,
+    /// The file is created with the first output: on some file systems a new file takes as long as the program.
     pub log: PathBuf,
     pub log_budget: LogBudget,
 }
@@ -59,9 +60,7 @@ struct OutputCapture {
 }
 
 impl OutputCapture {
-    /// Creates the log file even if the program prints nothing.
-    fn new(mut log: RawLog) -> Self {
-        log.write(&mut Vec::new());
+    fn new(log: RawLog) -> Self {
         Self { log, stdout: Vec::new(), is_too_long: false, stderr: OutputTail::new(STDERR_TAIL_BYTES) }
     }
 

@@ -1,5 +1,5 @@
 //! Workflows: what a recorded node costs beside the program that it starts, how files and graphs are loaded, and the memory
-//! of many open questions.
+//! of many waiting runs.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -167,13 +167,19 @@ impl WorkflowBench<'_> {
         Ok(())
     }
 
+    /// Every item of a list has a run of its own that asks a person.
     fn add_waiting(&self, report: &mut BenchReport) -> Result<()> {
         let count = self.workspace.size.scaled_count(WAITING_RUNS);
-        let node = |number: usize| format!("  - id: n{number}\n    approval: {{message: 'Continue with {number}?'}}\n");
-        self.write_workflow("waiting", &(0..count).map(node).collect::<String>())?;
+        self.write_workflow("asking", "  - id: ask\n    approval: {message: 'Continue?'}\n")?;
+        let items = (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+        let nodes = format!(
+            "  - id: list\n    bash: echo '[{items}]'\n  - id: ask\n    depends_on: [list]\n    workflow: asking\n    \
+             fan_out: {{items: $list.output, max_parallel: {count}}}\n"
+        );
+        self.write_workflow("waiting", &nodes)?;
         let peak = measure_peak(self.ralph(&["workflow", "run", "waiting", "--no-worktree", "--json"]), WAITS)?;
         report.rows.push(ComparisonRow {
-            title: format!("peak memory, {count} open questions in one process"),
+            title: format!("peak memory, {count} waiting runs in one process"),
             ours: MeasuredValue::Megabytes(peak),
             theirs: MeasuredValue::Megabytes(MAX_WAITING_MEGABYTES),
             ratio: peak / MAX_WAITING_MEGABYTES,

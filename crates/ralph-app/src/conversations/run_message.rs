@@ -42,6 +42,7 @@ impl RunMessage {
             | WorkflowFact::ChildStarted { .. }
             | WorkflowFact::QuestionAnswered { .. }
             | WorkflowFact::Judged { .. }
+            | WorkflowFact::Receipt { .. }
             | WorkflowFact::Waiting => match mode {
                 MessageMode::Stream => describe_progress(fact, false).map(Self::normal),
                 MessageMode::Batch => None,

@@ -4,7 +4,7 @@ use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState};
 use ralph_store::{WorkflowNodeRow, WorkflowRunRow};
 use serde_json::{Value, json};
 
-use crate::workflow_runs::{WorkflowRunView, workflow_proof};
+use crate::workflow_runs::{StoredLoopReceipt, WorkflowRunView, workflow_proof};
 
 /// Returns the object of a workflow run in lists.
 #[must_use]
@@ -62,10 +62,19 @@ fn node_json(view: &WorkflowRunView, node: &WorkflowNodeRow) -> Value {
         "status": node.status,
         "output": workflow_node_output(node),
         "proof": proof_of(node),
+        "receipt": view.receipts.iter().rev().find(|stored| stored.node == node.node).map(receipt_json),
         "runs": runs,
         "started_at": node.started_at,
         "ended_at": node.ended_at,
     })
+}
+
+fn receipt_json(stored: &StoredLoopReceipt) -> Value {
+    let mut receipt = serde_json::to_value(&stored.receipt).unwrap_or_default();
+    if let Some(fields) = receipt.as_object_mut() {
+        fields.insert("sha256".to_owned(), json!(stored.sha256));
+    }
+    receipt
 }
 
 /// Returns the output of a node that has completed.

@@ -1,12 +1,12 @@
 //! Explains workflow runs.
 use ralph_core::explanation::{WorkflowEndFacts, WorkflowNodeFacts, explain_workflow};
-use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState};
+use ralph_core::workflow::graph::NodeRow;
 use ralph_engine::project::Project;
 use ralph_store::WorkflowNodeRow;
 
 use super::{ExplainedSubject, ExplanationView};
 use crate::error::AppResult;
-use crate::workflow_runs::{FoundWorkflowRun, WorkflowRunView, describe_skip, find_workflow_run};
+use crate::workflow_runs::{FoundWorkflowRun, WorkflowRunView, find_workflow_run, note_of};
 
 pub(super) async fn explain_workflow_run(project: &Project, id: Option<&str>) -> AppResult<ExplanationView> {
     let FoundWorkflowRun { store, run } = find_workflow_run(project, id).await?;
@@ -30,22 +30,7 @@ fn newest_nodes(nodes: &[WorkflowNodeRow]) -> impl Iterator<Item = &WorkflowNode
 
 fn node_facts(view: &WorkflowRunView, node: &WorkflowNodeRow) -> WorkflowNodeFacts {
     let stored: Option<NodeRow> = serde_json::from_str(&node.state).ok();
-    let note = stored.and_then(|row| match row.state {
-        NodeState::AwaitingRetry { failure, .. } => Some(failure.reason),
-        NodeState::Settled { outcome } => match outcome {
-            NodeOutcome::Failed(failure) => Some(failure.reason),
-            NodeOutcome::Skipped(reason) => Some(describe_skip(&reason)),
-            NodeOutcome::Completed { .. } => None,
-        },
-        NodeState::Pending
-        | NodeState::Queued { .. }
-        | NodeState::Running { .. }
-        | NodeState::Parked { .. }
-        | NodeState::Interrupted { .. }
-        | NodeState::Asking { .. }
-        | NodeState::FanningOut { .. }
-        | NodeState::Repeating(_) => None,
-    });
+    let note = stored.and_then(|row| note_of(&row.state));
     let question = || view.open_questions.iter().find(|open| open.node == node.node).map(|open| open.text.clone());
     WorkflowNodeFacts { node: node.node.clone(), status: node.status.clone(), note: note.or_else(question) }
 }

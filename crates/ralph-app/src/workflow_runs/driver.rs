@@ -8,17 +8,18 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{Outcome, RunEnd, exit_code};
 use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{
-    ActivityId, ActivityResult, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice, GraphState,
-    LoopGate, NodeFailure, NodeIndex, NodeSuccess, advance,
+    ActivityId, ActivityResult, COMPLETE_DECISION, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice,
+    GraphState, LoopGate, NodeFailure, NodeIndex, NodeState, NodeSuccess, PersonQuestion, advance,
 };
-use ralph_core::workflow::messages;
-use ralph_engine::run_driver::{ControlEvent, ControlInput, SignalRequest, stop_own_process, suspend_channel};
+use ralph_core::workflow::{NodeKind, messages};
+use ralph_engine::run_driver::{Clock, ControlEvent, ControlInput, SignalRequest, stop_own_process, suspend_channel};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::activity::ActivityRunner;
 use super::end_text::describe_end;
 use super::fact::WorkflowFact;
 use super::journal::{StepContents, WorkflowJournal};
+use super::loop_receipt::{CompletionChannel, LoopCompletions, ReceiptContext};
 use super::metadata::RunMetadata;
 use super::parking::ParentLink;
 use super::questions::{OpenQuestion, QuestionText, describe_cancellation, describe_question, read_answer};
@@ -87,6 +88,7 @@ pub struct WorkflowDriver {
     pub(super) messages: Vec<WorkflowFact>,
     pub(super) taken_answers: Vec<String>,
     metadata: RunMetadata,
+    completions: LoopCompletions,
 }
 
 /// The parts of a driver that its caller makes.
@@ -133,6 +135,7 @@ impl WorkflowDriver {
             messages: Vec::new(),
             taken_answers: Vec::new(),
             metadata,
+            completions: LoopCompletions::default(),
         }
     }
 
@@ -201,6 +204,8 @@ impl WorkflowDriver {
         let text = match progress {
             NodeProgress::Message { text } => text,
             NodeProgress::Child { activity, event } => return self.note_child_event(activity, event),
+            NodeProgress::LoopClaimed { node, claim } => return self.completions.note_claim(node, claim),
+            NodeProgress::LoopVerified { node, checks } => return self.completions.note_checks(node, checks),
             NodeProgress::Judged { activity, cost_micros } => {
                 return self.messages.push(WorkflowFact::Judged { activity, cost_micros });
             }
@@ -275,6 +280,10 @@ impl WorkflowDriver {
             let open = self.questions.iter().find(|(_, open)| open.name == answer.question);
             let Some((activity, open)) = open.map(|(activity, open)| (*activity, open.clone())) else { continue };
             self.questions.remove(&activity);
+            if answer.decision == COMPLETE_DECISION {
+                let iteration = self.state.node(activity.node).and_then(gate_iteration);
+                self.completions.note_person(open.node.clone(), answer.person.clone(), iteration);
+            }
             let text = answer.text.unwrap_or_default();
             self.messages.push(WorkflowFact::QuestionAnswered {
                 node: open.node,
@@ -295,18 +304,51 @@ impl WorkflowDriver {
         let effects = advance(&self.graph, &mut self.state, event);
         let mut facts = Vec::new();
         let mut requests = Vec::new();
+        let mut has_asked = false;
         for effect in effects {
             match effect {
                 GraphEffect::Record(fact) => facts.push(fact),
                 GraphEffect::Announce(notice) => self.announce(&notice),
+                // The questions of a step are stored with it.
+                GraphEffect::AskPerson { activity, question } => {
+                    self.open_question(activity, &question);
+                    has_asked = true;
+                }
                 other => requests.push(other),
             }
         }
+        let context = ReceiptContext {
+            workflow_run: &self.services.run,
+            workflow: &self.services.spec.workflow.name,
+            at: Clock::wall_now(),
+        };
+        let channel_of_group = |node: &str| unclaimed_channel(&self.graph, node);
+        self.messages.extend(self.completions.take_receipts(&facts, context, channel_of_group));
         self.record(facts).await?;
         for request in requests {
-            self.perform(request).await?;
+            self.perform(request);
+        }
+        if has_asked {
+            self.queue_stored_answers().await?;
         }
         Ok(())
+    }
+
+    fn open_question(&mut self, activity: ActivityId, question: &PersonQuestion) {
+        let QuestionText { text, decisions } =
+            describe_question(&self.graph, &self.state, &self.services, activity.node, question);
+        let node = self.key_of(activity.node);
+        let name = activity_label(&node, activity);
+        // A restored run asks its open questions again.
+        if self.asked.insert(name.clone()) {
+            self.messages.push(WorkflowFact::QuestionAsked {
+                node: node.clone(),
+                question: name.clone(),
+                text: text.clone(),
+                decisions: decisions.clone(),
+            });
+        }
+        self.questions.insert(activity, OpenQuestion { run: self.services.run.clone(), name, node, text, decisions });
     }
 
     pub(super) async fn record(&mut self, graph_facts: Vec<ralph_core::workflow::graph::GraphFact>) -> AppResult<()> {
@@ -322,7 +364,7 @@ impl WorkflowDriver {
         Ok(self.journal.record(contents).await?)
     }
 
-    async fn perform(&mut self, request: GraphEffect) -> AppResult<()> {
+    fn perform(&mut self, request: GraphEffect) {
         match request {
             // It is stored as running, so that the next process starts it.
             GraphEffect::Start { activity, .. } if self.services.host.is_pausing() => self.held.push(activity),
@@ -341,25 +383,6 @@ impl WorkflowDriver {
                     let _ = sender.send(DriverInput::RetryDelayOver { activity });
                 });
             }
-            GraphEffect::AskPerson { activity, question } => {
-                let QuestionText { text, decisions } =
-                    describe_question(&self.graph, &self.state, &self.services, activity.node, &question);
-                let node = self.key_of(activity.node);
-                let name = activity_label(&node, activity);
-                // A restored run asks its open questions again.
-                if self.asked.insert(name.clone()) {
-                    self.messages.push(WorkflowFact::QuestionAsked {
-                        node: node.clone(),
-                        question: name.clone(),
-                        text: text.clone(),
-                        decisions: decisions.clone(),
-                    });
-                }
-                self.questions
-                    .insert(activity, OpenQuestion { run: self.services.run.clone(), name, node, text, decisions });
-                self.record(Vec::new()).await?;
-                self.queue_stored_answers().await?;
-            }
             GraphEffect::RefuseAnswer { activity, reason } => {
                 let node = self.key_of(activity.node);
                 self.services.warn(&format!("{node}: {reason}"));
@@ -367,9 +390,8 @@ impl WorkflowDriver {
             GraphEffect::Finish(end) => self.end = Some(end),
             // The phase of the graph says the same.
             GraphEffect::Park => {}
-            GraphEffect::Record(_) | GraphEffect::Announce(_) => {}
+            GraphEffect::Record(_) | GraphEffect::Announce(_) | GraphEffect::AskPerson { .. } => {}
         }
-        Ok(())
     }
 
     fn start_activity(&mut self, activity: ActivityId, work: &ralph_core::workflow::graph::Activity) {
@@ -462,4 +484,17 @@ impl WorkflowDriver {
             end => end,
         }
     }
+}
+
+/// Returns what completes a loop group if no activity has claimed it; `None` for other nodes.
+fn unclaimed_channel(graph: &Graph, node: &str) -> Option<CompletionChannel> {
+    let compiled = graph.node(graph.find(node)?)?;
+    let NodeKind::LoopGroup(group) = &compiled.definition.kind else { return None };
+    let has_signal = group.control.until.is_some();
+    Some(if has_signal { CompletionChannel::Signal } else { CompletionChannel::Checks })
+}
+
+/// Returns the iteration after which a loop asks at its gate.
+fn gate_iteration(state: &NodeState) -> Option<u32> {
+    if let NodeState::Asking { question: PersonQuestion::Gate(gate) } = state { Some(gate.iteration) } else { None }
 }

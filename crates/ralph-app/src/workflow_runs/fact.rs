@@ -5,6 +5,8 @@ use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{GraphFact, NodeOutcome, NodeState, SkipReason};
 use serde::{Deserialize, Serialize};
 
+use super::loop_receipt::LoopReceipt;
+
 /// The agent of a node, resolved when the run started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeAgent {
@@ -59,6 +61,9 @@ pub enum WorkflowFact {
     /// A judge was asked that belongs to no run of an agent.
     #[serde(rename = "judged")]
     Judged { activity: String, cost_micros: u64 },
+    /// A loop was completed, and its run has no receipt.
+    #[serde(rename = "receipt")]
+    Receipt { node: String, receipt: Box<LoopReceipt>, sha256: String },
     #[serde(rename = "message")]
     Message { text: String },
     #[serde(rename = "workflow.waiting")]
@@ -89,6 +94,7 @@ impl WorkflowFact {
             | Self::ChildStarted { node, .. }
             | Self::QuestionAsked { node, .. }
             | Self::QuestionAnswered { node, .. }
+            | Self::Receipt { node, .. }
             | Self::Judged { activity: node, .. } => *node = format!("{prefix}{node}"),
             Self::Message { text } => *text = format!("{prefix}{text}"),
             Self::Started { .. } | Self::Resumed | Self::Waiting | Self::Finished { .. } => {}

@@ -5,6 +5,7 @@ use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
 
 use super::fact::WorkflowFact;
+use super::loop_receipt::LoopReceipt;
 use super::metadata::RunMetadata;
 use super::opened_run::load_spec;
 use super::spec::WorkflowRunSpec;
@@ -32,6 +33,16 @@ pub struct WorkflowRunView {
     pub cost_micros: Option<i64>,
     /// How well the work is proven, if the run has completed.
     pub proof: Option<ProofLevel>,
+    /// The receipts of loops whose runs have none, in the order of their completion.
+    pub receipts: Vec<StoredLoopReceipt>,
+}
+
+/// The receipt of a loop, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredLoopReceipt {
+    pub node: String,
+    pub receipt: LoopReceipt,
+    pub sha256: String,
 }
 
 /// A question that waits for an answer.
@@ -163,7 +174,9 @@ impl WorkflowRunView {
         let children = store.child_workflow_runs(&run.id).await?;
         let cost_micros = load_tree_cost(store, &run.id).await?;
         let proof = load_proof(store, &run).await?;
+        let receipts = load_receipts(store, &run).await?;
         Ok(Self {
+            receipts,
             children: children.into_iter().map(|child| with_actual_status(project, child)).collect(),
             cost_micros,
             spec: load_spec(store, &run.id).await.ok(),
@@ -200,6 +213,19 @@ async fn load_proof(store: &Store, run: &WorkflowRunRow) -> AppResult<Option<Pro
         Some(WorkflowFact::Finished { proof, .. }) => proof,
         Some(_) | None => None,
     })
+}
+
+/// Returns the receipts in the journal of a run.
+async fn load_receipts(store: &Store, run: &WorkflowRunRow) -> AppResult<Vec<StoredLoopReceipt>> {
+    let events = store.workflow_events_after(&run.id, 0, u32::MAX).await?;
+    let facts = events.iter().filter(|event| event.body.contains("\"receipt\""));
+    let receipts = facts.filter_map(|event| match serde_json::from_str(&event.body) {
+        Ok(WorkflowFact::Receipt { node, receipt, sha256 }) => {
+            Some(StoredLoopReceipt { node, receipt: *receipt, sha256 })
+        }
+        Ok(_) | Err(_) => None,
+    });
+    Ok(receipts.collect())
 }
 
 /// Returns the questions of a run and its children that were asked and not answered, in their order.

@@ -15,6 +15,7 @@ mod journal;
 mod kept_guidance;
 mod log;
 mod lookup;
+mod loop_receipt;
 mod metadata;
 mod node_report;
 mod node_values;
@@ -40,14 +41,15 @@ pub use background::{
 pub use cancel::cancel_workflow_run;
 pub use driver::WorkflowEnd;
 pub use fact::WorkflowFact;
-pub(crate) use fact::describe_skip;
 pub use kept_guidance::{clear_workflow_guidance, keep_workflow_guidance, list_workflow_guidance};
 pub use log::WorkflowLog;
 pub use lookup::{
-    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, WorkflowRunPage, WorkflowRunView, find_workflow_run,
-    list_active_workflow_runs, list_workflow_runs, load_open_questions, load_workflow_run_page, names_workflow_run,
-    with_actual_status, workflow_proof, workflow_title,
+    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, StoredLoopReceipt, WorkflowRunPage, WorkflowRunView,
+    find_workflow_run, list_active_workflow_runs, list_workflow_runs, load_open_questions, load_workflow_run_page,
+    names_workflow_run, with_actual_status, workflow_proof, workflow_title,
 };
+pub use loop_receipt::{CompletionChannel, LoopReceipt};
+pub(crate) use node_report::note_of;
 pub use node_report::{ConditionValue, NodeReport, report_nodes};
 pub use observer::{EventSource, WorkflowObserver};
 pub use orders::{WorkflowGuidance, WorkflowPause, guide_workflow_run, limit_workflow_run, pause_workflow_run};

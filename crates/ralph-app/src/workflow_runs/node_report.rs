@@ -110,36 +110,20 @@ fn iterations_of(node: &Node, state: Option<&NodeState>, runs: &[&RunRow]) -> (O
     }
 }
 
-fn note_of(state: &NodeState) -> Option<String> {
-    match state {
-        NodeState::AwaitingRetry { failure, .. } => Some(failure.reason.clone()),
-        NodeState::Settled { outcome: NodeOutcome::Failed(failure) } => Some(failure.reason.clone()),
-        NodeState::Settled { outcome: NodeOutcome::Skipped(reason) } => Some(describe_skip(reason)),
-        NodeState::Settled { outcome: NodeOutcome::Completed { .. } }
-        | NodeState::Pending
-        | NodeState::Queued { .. }
-        | NodeState::Running { .. }
-        | NodeState::Parked { .. }
-        | NodeState::Interrupted { .. }
-        | NodeState::Asking { .. }
-        | NodeState::FanningOut { .. }
-        | NodeState::Repeating(_) => None,
+/// Returns why a node failed, was skipped, or is repeated.
+pub(crate) fn note_of(state: &NodeState) -> Option<String> {
+    if let NodeState::AwaitingRetry { failure, .. } = state {
+        return Some(failure.reason.clone());
+    }
+    match state.outcome()? {
+        NodeOutcome::Failed(failure) => Some(failure.reason.clone()),
+        NodeOutcome::Skipped(reason) => Some(describe_skip(reason)),
+        NodeOutcome::Completed { .. } => None,
     }
 }
 
 fn output_text(state: &NodeState) -> Option<String> {
-    match state {
-        NodeState::Settled { outcome } => outcome.output().read(None).ok().map(std::borrow::Cow::into_owned),
-        NodeState::Pending
-        | NodeState::Queued { .. }
-        | NodeState::Running { .. }
-        | NodeState::Parked { .. }
-        | NodeState::Interrupted { .. }
-        | NodeState::AwaitingRetry { .. }
-        | NodeState::Asking { .. }
-        | NodeState::FanningOut { .. }
-        | NodeState::Repeating(_) => None,
-    }
+    state.outcome()?.output().read(None).ok().map(std::borrow::Cow::into_owned)
 }
 
 /// Returns the values that the condition of a node compared, each once.

@@ -8,7 +8,9 @@ use ralph_engine::lock::{self, HeldLock, LockSharing, RunOwner};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, ControlInput, EngineError};
 use ralph_engine::worktree::AssignedWorktree;
+use ralph_process::LogBudget;
 use ralph_store::{FIRST_FENCE, Store, WorkflowRunRow};
+use ralph_util::memory_size::MemorySize;
 use ralph_util::private_files;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -154,6 +156,8 @@ impl OpenedRun {
         }
         begin(&mut journal, first_event).await?;
         let (progress, progress_receiver) = unbounded_channel();
+        let limit = MemorySize::GIGABYTE.as_byte_count();
+        let log_budget = LogBudget::for_parallel_logs(limit, &worked_project.run_folder(&run));
         let services = RunServices {
             host,
             run,
@@ -163,6 +167,7 @@ impl OpenedRun {
             base_project: project,
             observer,
             log: Arc::clone(&log),
+            log_budget,
             progress,
         };
         prepare_folders(&services)?;
@@ -177,7 +182,8 @@ impl OpenedRun {
             asked: start.asked,
             parent,
         };
-        let end = WorkflowDriver::new(parts).run().await?;
+        // A run may have thousands of children: what the preparation needed is not kept while they wait.
+        let end = Box::pin(WorkflowDriver::new(parts).run()).await?;
         let worktree = worktree.map(|assigned| deliver(&assigned, end.status == "completed"));
         Ok(DrivenRun { end, worktree, log: log.path().to_path_buf() })
     }

@@ -25,6 +25,7 @@ pub fn describe_progress(fact: &WorkflowFact, is_child: bool) -> Option<String> 
         WorkflowFact::Message { text } => text.clone(),
         // The result of the run shows them.
         WorkflowFact::Judged { .. }
+        | WorkflowFact::Receipt { .. }
         | WorkflowFact::QuestionAsked { .. }
         | WorkflowFact::Waiting
         | WorkflowFact::Finished { .. } => return None,

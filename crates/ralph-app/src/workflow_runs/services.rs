@@ -6,24 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
+use ralph_core::check_isolation::CheckIsolation;
 use ralph_core::policy::Policy;
+use ralph_core::receipt::WorkTreeSnapshot;
 use ralph_core::workflow::graph::ActivityId;
 use ralph_core::workflow::{VariableValues, WorkflowVariable};
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{CostAccount, CostLedger, OutputVisibility};
-use ralph_process::Keeper;
+use ralph_engine::run_driver::{CostAccount, CostLedger, OutputVisibility, take_snapshot};
+use ralph_process::{Keeper, LogBudget};
 use ralph_store::Store;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::cancel::end_descendants;
 use super::log::WorkflowLog;
+use super::loop_receipt::{LoopChecks, LoopClaim};
 use super::observer::WorkflowObserver;
 use super::questions::OpenQuestion;
 use super::spec::WorkflowRunSpec;
 use crate::config::{ConfigSource, Settings};
 use crate::error::AppResult;
 use crate::interaction::Interaction;
+
+/// `$DOCS_DIR`, relative to the files of the run.
+const DOCS_FOLDER: &str = "docs/";
 
 /// The host of workflow runs: one run with its children.
 pub struct WorkflowHost {
@@ -66,6 +72,8 @@ pub struct RunServices {
     pub base_project: Project,
     pub observer: Arc<dyn WorkflowObserver>,
     pub log: Arc<WorkflowLog>,
+    /// For the logs of its programs.
+    pub log_budget: LogBudget,
     /// To the driver of the run.
     pub progress: UnboundedSender<NodeProgress>,
 }
@@ -83,6 +91,16 @@ pub enum NodeProgress {
     /// An iteration of a loop has ended with this text.
     Output {
         text: String,
+    },
+    /// Something other than the promise of its run says that a loop is done.
+    LoopClaimed {
+        node: String,
+        claim: LoopClaim,
+    },
+    /// The checks of a loop accept its completion.
+    LoopVerified {
+        node: String,
+        checks: LoopChecks,
     },
     /// A judge of a `checks` node or of a loop group was asked.
     Judged {
@@ -141,6 +159,7 @@ impl RunServices {
             (WorkflowVariable::ArtifactsDir, text(&self.artifacts_folder())),
             (WorkflowVariable::WorkflowId, self.run.clone()),
             (WorkflowVariable::StateDir, text(&self.state_directory())),
+            (WorkflowVariable::DocsDir, DOCS_FOLDER.to_owned()),
         ]);
         if let Some(branch) = &self.spec.base_branch {
             values.insert(WorkflowVariable::BaseBranch, branch.clone());
@@ -167,6 +186,21 @@ impl RunServices {
     /// Reports the text with which an iteration of a loop has ended.
     pub fn report_output(&self, text: &str) {
         let _ = self.progress.send(NodeProgress::Output { text: text.to_owned() });
+    }
+
+    /// Reports what says that a loop is done, for its receipt.
+    pub fn report_loop_claim(&self, node: &str, claim: LoopClaim) {
+        let _ = self.progress.send(NodeProgress::LoopClaimed { node: node.to_owned(), claim });
+    }
+
+    /// Reports the checks that accept the completion of a loop, for its receipt.
+    pub fn report_loop_checks(&self, node: &str, checks: LoopChecks) {
+        let _ = self.progress.send(NodeProgress::LoopVerified { node: node.to_owned(), checks });
+    }
+
+    /// Returns the files of the run as they are now, for a receipt; `None` if git cannot tell.
+    pub async fn take_snapshot(&self) -> Option<WorkTreeSnapshot> {
+        take_snapshot(&self.project.root, CheckIsolation::Workspace).await.ok()
     }
 
     /// Counts what a judge has cost that no run of an agent asked.

@@ -12,6 +12,7 @@ use super::built_in::BUILT_IN_WORKFLOWS;
 use super::commands::CommandLibrary;
 use super::discovery::{
     FolderLayout, FoundFile, WorkflowFolder, WorkflowOrigin, find_files_below, find_workflow_files,
+    project_workflow_folders,
 };
 use super::include::IncludeError;
 use super::load::{LoadedWorkflow, MAX_FILE_BYTES, WorkflowText, load_text};
@@ -134,25 +135,27 @@ impl CatalogEntry {
 impl WorkflowCatalog {
     /// Finds all workflows of a project and of the user.
     pub fn open(project: Option<&Project>) -> Self {
-        Self::read(WorkflowFolders::find(project, |name| std::env::var_os(name)), Vec::new())
+        Self::read(WorkflowFolders::find(project, |name| std::env::var_os(name)), None)
     }
 
     /// The same, with a file or a folder of files that need not be in any of these folders.
     pub fn open_with_path(project: Option<&Project>, path: &Path) -> Self {
         let folders = WorkflowFolders::find(project, |name| std::env::var_os(name));
         let (folders, files) = if path.is_dir() {
-            (folders.with_file(&path.join("x")), find_files_below(path))
+            let own = project_workflow_folders(path).chain([path.to_path_buf()]);
+            (own.fold(folders, |folders, own| folders.with_file(&own.join("x"))), find_files_below(path))
         } else {
             (folders.with_file(path), vec![FoundFile { path: path.to_path_buf(), package: None }])
         };
-        Self::read(folders, files)
+        Self::read(folders, Some(files))
     }
 
     /// Reads the files of the folders, and `requested` ones, which come last.
-    pub(super) fn read(folders: WorkflowFolders, requested: Vec<FoundFile>) -> Self {
+    pub(super) fn read(folders: WorkflowFolders, requested: Option<Vec<FoundFile>>) -> Self {
         let WorkflowFolders { folders, root, templates } = folders;
+        let requests_all = requested.is_none();
         let mut requested: BTreeMap<PathBuf, FoundFile> =
-            requested.into_iter().map(|found| (resolve_path(&found.path), found)).collect();
+            requested.into_iter().flatten().map(|found| (resolve_path(&found.path), found)).collect();
         let mut entries: Vec<CatalogEntry> = BUILT_IN_WORKFLOWS.iter().map(CatalogEntry::built_in).collect();
         for folder in &folders {
             let root = root.as_deref().filter(|_| folder.origin != WorkflowOrigin::File);
@@ -163,7 +166,7 @@ impl WorkflowCatalog {
                 }
             }
         }
-        let first_requested = if requested.is_empty() { 0 } else { entries.len() };
+        let first_requested = if requests_all { 0 } else { entries.len() };
         let requested = requested.into_values().map(|found| CatalogEntry::read(found, WorkflowOrigin::File, None));
         entries.extend(requested);
         let by_name = index_names(&mut entries);

@@ -68,6 +68,8 @@ pub(super) struct FoundFile {
     pub package: Option<PathBuf>,
 }
 
+/// The folders of a repository that contain `workflows/`.
+const PROJECT_FOLDERS: [&str; 2] = [".archon", ".ralph"];
 const MAX_DEPTH: usize = 16;
 /// Most files of a folder.
 const MAX_FILES: usize = 10_000;
@@ -80,12 +82,23 @@ pub(super) fn find_workflow_files(folder: &WorkflowFolder) -> Vec<FoundFile> {
     search.found
 }
 
-/// Finds the workflow files below any folder.
+/// Finds the workflow files below any folder. Of a repository with workflows, and of every repository below the folder,
+/// these are the files of its `.archon/workflows` and `.ralph/workflows`.
 pub(super) fn find_files_below(folder: &Path) -> Vec<FoundFile> {
     let mut search = FileSearch { layout: FolderLayout::Ralph, found: Vec::new() };
-    search.visit(folder, 0);
+    let own: Vec<PathBuf> = project_workflow_folders(folder).collect();
+    match own.is_empty() {
+        true => search.visit(folder, 0),
+        false => own.iter().for_each(|workflows| search.visit(workflows, 0)),
+    }
     search.found.sort_by(|a, b| a.path.cmp(&b.path));
     search.found
+}
+
+/// Returns the workflow folders that a repository has.
+pub(super) fn project_workflow_folders(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = PROJECT_FOLDERS.iter().map(|name| root.join(name).join("workflows"));
+    folders.filter(|workflows| workflows.is_dir()).collect::<Vec<_>>().into_iter()
 }
 
 struct FileSearch {
@@ -102,7 +115,9 @@ impl FileSearch {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 // Links to folders are not followed: they may lead out of the repository, or be circular.
-                if depth < self.max_depth() && !is_other_folder(&path) {
+                if is_project_folder(&path) {
+                    self.visit(&path.join("workflows"), 0);
+                } else if depth < self.max_depth() && !is_other_folder(&path) {
                     self.visit(&path, depth + 1);
                 }
             } else if is_workflow_file(&path) && self.found.len() < MAX_FILES {
@@ -125,6 +140,10 @@ impl FileSearch {
         };
         is_package.then(|| folder.to_path_buf())
     }
+}
+
+fn is_project_folder(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| PROJECT_FOLDERS.iter().any(|project| name == *project))
 }
 
 /// Returns whether a folder holds something else than workflows.

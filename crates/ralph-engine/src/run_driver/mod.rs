@@ -25,6 +25,7 @@ pub use journal::loop_runner::{DecidedStep, LoopInput, LoopRunner};
 pub use journal::run_observer::{JournalPosition, RunObserver};
 pub use journal::run_record::{RunRecord, format_timestamp};
 pub use journal::step_journal::{JournalStep, StepJournal, StoreJournal};
+pub use journal::verified_snapshot::take_snapshot;
 pub use plan::agent_choice::{AgentChoice, AgentJob};
 pub use plan::judge_choice::{JudgeChoice, JudgeProvider, StoredJudge};
 pub use plan::prompt_source::{PromptSource, read_bounded_prompt};

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal};
 use tokio::task::JoinHandle;
 
 use crate::job::report_stream::ReportStream;
-use crate::keeper::helper_pids;
+use crate::keeper::helper_pids::HelperRegistration;
 use crate::processes::kill_run_processes::{SweepResult, sweep_after_deaths};
 use crate::processes::process_handle::ProcessHandle;
 use crate::protocol::messages::SupervisorReport;
@@ -52,6 +52,8 @@ pub struct JobCompletion {
     supervisor: SupervisorHandle,
     run_id: String,
     progress: CompletionState,
+    /// Until the tree is gone.
+    registration: Option<HelperRegistration>,
 }
 
 /// The supervisor process of a job.
@@ -69,8 +71,8 @@ enum CompletionState {
 
 impl JobCompletion {
     pub(crate) fn new(reports: ReportStream, supervisor: SupervisorHandle, run_id: String) -> JobCompletion {
-        helper_pids::register_helper(supervisor.pid);
-        JobCompletion { reports, supervisor, run_id, progress: CompletionState::Running }
+        let registration = Some(HelperRegistration::register(supervisor.pid));
+        JobCompletion { reports, supervisor, run_id, progress: CompletionState::Running, registration }
     }
 
     /// Waits until the program itself has exited. Its descendants may still be alive.
@@ -119,7 +121,7 @@ impl JobCompletion {
         match report {
             SupervisorReport::Exited(exit) => self.progress = CompletionState::Exited(exit),
             SupervisorReport::TreeGone(cleanup) => {
-                helper_pids::unregister_helper(self.supervisor.pid);
+                self.registration = None;
                 self.progress = CompletionState::Gone(self.known_exit(), cleanup);
             }
             // Read before this value was created.
@@ -143,7 +145,7 @@ impl JobCompletion {
     /// Starts a sweep. The socket was closed without a final report, so supervisor and keeper were killed and ralph has
     /// adopted their orphans.
     fn sweep_orphans(&mut self) {
-        helper_pids::unregister_helper(self.supervisor.pid);
+        self.registration = None;
         let dead = [self.supervisor.pid, self.reports.keeper().pid()];
         let run_id = self.run_id.clone();
         let sweeping = tokio::task::spawn_blocking(move || sweep_after_deaths(dead, &run_id));
@@ -160,7 +162,6 @@ impl JobCompletion {
 
 impl Drop for JobCompletion {
     fn drop(&mut self) {
-        helper_pids::unregister_helper(self.supervisor.pid);
         // A `JobControl` may keep the socket open, so closing this copy would not reach the supervisor.
         let _ = shutdown(&**self.reports.socket(), Shutdown::Write);
         let _ = self.supervisor.handle.send_signal(Signal::CONT);

@@ -2,5 +2,5 @@
 pub(crate) mod helper_pids;
 pub(crate) mod keeper_handle;
 pub(crate) mod keeper_main;
-pub(crate) mod preforked_supervisor;
+pub(crate) mod spare_supervisor;
 pub(crate) mod supervisors;

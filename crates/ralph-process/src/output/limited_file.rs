@@ -26,6 +26,8 @@ pub(crate) struct LimitedFile {
     file: File,
     /// The bytes of the run's budget that this file may use.
     reserved_bytes: u64,
+    /// Whether the budget knows how much of it was used.
+    is_settled: bool,
     /// The current size of `file`.
     written_bytes: u64,
     /// The offset after the last complete line of the head.
@@ -61,7 +63,16 @@ impl LimitedFile {
     pub(crate) fn with_open_file(file: File, path: &Path, budget: &LogBudget) -> Self {
         let budget = budget.clone();
         let reserved_bytes = budget.reserve_share();
-        Self { path: path.to_path_buf(), file, reserved_bytes, written_bytes: 0, last_line_end: 0, tail: None, budget }
+        Self {
+            path: path.to_path_buf(),
+            file,
+            reserved_bytes,
+            is_settled: false,
+            written_bytes: 0,
+            last_line_end: 0,
+            tail: None,
+            budget,
+        }
     }
 
     /// Writes the bytes. If the disk is full, frees some of the log, because the run's state needs the space.
@@ -115,8 +126,10 @@ impl LimitedFile {
             Some(mut tail) => self.append_tail(&mut tail),
             None => Ok(()),
         };
-        self.budget.return_unused(self.reserved_bytes.saturating_sub(self.written_bytes));
-        self.reserved_bytes = self.written_bytes;
+        if !std::mem::replace(&mut self.is_settled, true) {
+            self.budget.settle_share(self.reserved_bytes, self.written_bytes);
+            self.reserved_bytes = self.written_bytes;
+        }
         appended
     }
 

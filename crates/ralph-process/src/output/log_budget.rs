@@ -1,5 +1,5 @@
-//! The disk space shared by the raw logs of one run. Each log reserves half of the remaining bytes when it is created
-//! and returns the unused part at its end, so that one noisy process leaves space for later logs.
+//! The disk space shared by the raw logs of one run. Each log may use half of the remaining bytes when it is created, so
+//! that one noisy process leaves space for later logs.
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,25 +7,47 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Clone)]
 pub struct LogBudget {
     remaining_bytes: Arc<Mutex<u64>>,
+    sharing: LogSharing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogSharing {
+    /// A log reserves its share, and returns the unused part at its end.
+    Reserved,
+    /// A log counts once it has ended. Many logs may be open: if each reserved its share, the last would have none.
+    Counted,
 }
 
 impl LogBudget {
     /// Creates the budget of a run: `limit` minus the size of the files that its folder already contains.
     #[must_use]
     pub fn new(limit: u64, folder: &Path) -> Self {
-        Self { remaining_bytes: Arc::new(Mutex::new(limit.saturating_sub(folder_size(folder)))) }
+        let remaining_bytes = Arc::new(Mutex::new(limit.saturating_sub(folder_size(folder))));
+        Self { remaining_bytes, sharing: LogSharing::Reserved }
+    }
+
+    /// Creates the budget of a run with many logs at the same time. Together they may exceed the limit.
+    #[must_use]
+    pub fn for_parallel_logs(limit: u64, folder: &Path) -> Self {
+        Self { sharing: LogSharing::Counted, ..Self::new(limit, folder) }
     }
 
     pub(crate) fn reserve_share(&self) -> u64 {
         let mut left = self.remaining_bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let share = *left / 2;
-        *left -= share;
+        if self.sharing == LogSharing::Reserved {
+            *left -= share;
+        }
         share
     }
 
-    pub(crate) fn return_unused(&self, unused: u64) {
+    /// Counts what a log has used of its share.
+    pub(crate) fn settle_share(&self, share: u64, used: u64) {
         let mut left = self.remaining_bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        *left = left.saturating_add(unused);
+        *left = match self.sharing {
+            LogSharing::Reserved => left.saturating_add(share.saturating_sub(used)),
+            LogSharing::Counted => left.saturating_sub(used),
+        };
     }
 }
 
@@ -45,8 +67,19 @@ mod tests {
         std::fs::write(temp.path().join("earlier.log"), "12345").unwrap();
         let budget = LogBudget::new(105, temp.path());
         assert_eq!((budget.reserve_share(), budget.reserve_share()), (50, 25));
-        budget.return_unused(50);
+        budget.settle_share(50, 0);
         assert_eq!(budget.reserve_share(), 37);
         assert_eq!(LogBudget::new(3, temp.path()).reserve_share(), 0);
+    }
+
+    // spec: D5, W3
+    #[test]
+    fn of_many_logs_at_the_same_time_each_may_use_half_of_what_the_ended_ones_have_left() {
+        let temp = tempfile::tempdir().unwrap();
+        let budget = LogBudget::for_parallel_logs(100, temp.path());
+        let shares: Vec<u64> = (0..64).map(|_| budget.reserve_share()).collect();
+        assert_eq!(shares, [50; 64]);
+        budget.settle_share(50, 20);
+        assert_eq!(budget.reserve_share(), 40);
     }
 }

@@ -1,4 +1,4 @@
-//! The supervisor process of one job: starts the program, executes commands, reports the exit, and kills every
+//! The supervisor process of a job: starts the program, executes commands, reports the exit, and kills every
 //! descendant. It ends the job by itself in two cases only: ralph has died, or the job exceeds its memory limit.
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, getpid, setsid};
 
 use crate::job::job_completion::{JobExit, TreeCleanup};
 use crate::job::job_control::TerminationSignal;
+use crate::keeper::spare_supervisor::{SupervisorNotice, notify_keeper};
 use crate::processes::ancestor_process::SUPERVISOR_PROCESS_NAME;
 use crate::processes::process_tree::{
     KillProgress, ProcessTree, RemainingChildren, TREE_POLL_INTERVAL, TreeKiller, living_descendants,
@@ -21,6 +22,9 @@ use crate::supervisor::memory_limit::{MemoryExcess, MemoryLimit};
 use crate::unix::child_exit_notifier::{ChildExitNotifier, to_timespec};
 use crate::unix::fds::JobFds;
 use crate::unix::platform;
+
+/// The process name of a supervisor without a job.
+const SPARE_PROCESS_NAME: &str = "rk-spare";
 
 /// Represents "never"; small enough to be added to any `Instant`.
 const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -72,35 +76,42 @@ impl IdleSupervisor {
     /// survives every signal except SIGKILL.
     pub(crate) fn detach() -> IdleSupervisor {
         let exit_notifier = ChildExitNotifier::install().ok();
-        platform::set_process_title("rk-spare");
+        platform::set_process_title(SPARE_PROCESS_NAME);
         platform::continue_when_parent_dies();
         // Fails only for a group leader, which a fresh child never is.
         let _ = setsid();
         IdleSupervisor { exit_notifier: exit_notifier.filter(|_| platform::adopt_orphans().is_ok()) }
     }
 
-    /// Supervises one job from its launch request to the end of its tree. Closing `keeper` signals that the program was
-    /// started.
-    pub(crate) fn supervise(self, fds: JobFds, keeper: UnixStream) {
+    /// Supervises one job from its launch request to the end of its tree, and tells `keeper` when the program was
+    /// started. Returns the supervisor if every process of the job is gone: it can take the next job.
+    pub(crate) fn supervise(self, fds: JobFds, keeper: &UnixStream) -> Option<IdleSupervisor> {
         platform::set_process_name(SUPERVISOR_PROCESS_NAME);
         let JobFds { control, stdin, stdout, stderr } = fds;
         let mut channel = ControlChannel { socket: control, frames: FrameBuffer::default() };
         let Some(exit_notifier) = self.exit_notifier else {
-            return channel.report_fork_failure(libc::EMFILE);
+            channel.report_fork_failure(libc::EMFILE);
+            return None;
         };
-        let Some(job) = channel.wait_for_program_launch() else { return };
+        let job = channel.wait_for_program_launch()?;
         // ralph was killed after it sent the request. A program that is started now could meet that of a resumed run.
         if channel.is_closed_by_ralph() {
-            return;
+            return None;
         }
         // Sent before the launch: a fast agent may kill this process before `Started` is sent.
         channel.send_reports(&[SupervisorReport::Ready { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
         let launched = launch_program(&job, ChildStdio { stdin, stdout, stderr });
-        drop(keeper);
-        match launched {
-            Err(failure) => channel.send_reports(&[to_launch_failed_report(&failure)]),
-            Ok(pid) => Supervisor::new(channel, exit_notifier, pid, &job).run(),
-        }
+        notify_keeper(keeper, SupervisorNotice::Started);
+        let exit_notifier = match launched {
+            Err(failure) => {
+                channel.send_reports(&[to_launch_failed_report(&failure)]);
+                exit_notifier
+            }
+            Ok(pid) => Supervisor::new(channel, exit_notifier, pid, &job).run()?,
+        };
+        exit_notifier.clear();
+        platform::set_process_name(SPARE_PROCESS_NAME);
+        Some(IdleSupervisor { exit_notifier: Some(exit_notifier) })
     }
 }
 
@@ -126,7 +137,8 @@ impl Supervisor {
         }
     }
 
-    fn run(mut self) {
+    /// Returns the notifier if every process of the job is gone.
+    fn run(mut self) -> Option<ChildExitNotifier> {
         while self.tree.reap_children() == RemainingChildren::SomeLeft {
             self.report_exit();
             self.enforce_memory_limit();
@@ -134,22 +146,26 @@ impl Supervisor {
                 break;
             }
         }
-        self.finish();
+        self.finish()
     }
 
     /// Kills the remaining descendants and reports the cleanup.
-    fn finish(mut self) {
+    fn finish(mut self) -> Option<ChildExitNotifier> {
         let mut killer = TreeKiller::start();
         self.tree.kill_group_if_unlisted();
         while self.tree.reap_children() == RemainingChildren::SomeLeft {
             match killer.kill_new(living_descendants()) {
-                KillProgress::Finished(gone) => return self.report_tree_gone(gone),
+                KillProgress::Finished(gone) => {
+                    self.report_tree_gone(gone);
+                    return None;
+                }
                 KillProgress::FoundMore => {}
                 KillProgress::Dying => self.exit_notifier.wait_briefly(),
             }
             self.report_exit();
         }
         self.report_tree_gone(killer.to_cleanup(Vec::new()));
+        Some(self.exit_notifier)
     }
 
     /// Sends the final report. If the exit has not been reported yet, both reports are sent in one write.

@@ -1,7 +1,7 @@
 //! The platform functions for Linux: adopting orphans, listing all processes, and pidfds. `other_unix.rs` has the same
 //! functions for other systems, with limitations.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -77,9 +77,15 @@ pub(crate) fn set_process_title(name: &str) {
     }
 }
 
-/// Sets only the name of this process, which is cheaper; `ps` still shows the old command line.
+/// Sets only the name of this process, which is cheaper; `ps` still shows the old command line. Only for processes with
+/// one thread: the kernel names threads.
+#[expect(unsafe_code, reason = "no safe wrapper is available without another feature of a dependency")]
 pub(crate) fn set_process_name(name: &str) {
-    let _ = fs::write("/proc/self/comm", name);
+    let Ok(name) = CString::new(name) else { return };
+    // SAFETY: the kernel reads at most 16 bytes, up to the zero at the end of the name.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+    }
 }
 
 /// Returns the addresses of the memory that the kernel shows as the command line of this process.

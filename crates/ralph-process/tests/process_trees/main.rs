@@ -12,6 +12,7 @@ mod memory_limit;
 mod program_environment;
 mod single_kills;
 mod spawn_errors;
+mod supervisor_reuse;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,6 +65,7 @@ fn select_test_cases(arguments: &[String]) -> Vec<&'static TestCase> {
         program_environment::TEST_CASES,
         single_kills::TEST_CASES,
         spawn_errors::TEST_CASES,
+        supervisor_reuse::TEST_CASES,
     ];
     let filter = arguments.iter().find(|argument| !argument.starts_with('-') && *argument != "terse");
     let exact = arguments.iter().any(|argument| argument == "--exact");

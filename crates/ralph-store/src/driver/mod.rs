@@ -11,6 +11,10 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Either, Executor, Row, Sql
 
 use statement::{SqlStatement, SqlValue};
 
+/// How many statements run in one trip. The driver keeps each text with its prepared statements: a step with thousands of
+/// them would need much memory.
+const MAX_JOINED_STATEMENTS: usize = 32;
+
 /// An error of the driver, or of a stored value that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -126,22 +130,33 @@ impl WriteTransaction<'_> {
         execute_statement(&mut *self.0, statement).await
     }
 
-    /// Runs the statements in their order, in one trip to the thread of the database.
+    /// Runs the statements in their order, many in one trip to the thread of the database.
     pub(crate) async fn execute_all(&mut self, statements: Vec<SqlStatement>) -> Result<(), DriverError> {
-        match SqlStatement::join(statements) {
-            Some(script) => self.execute(script).await.map(drop),
-            None => Ok(()),
+        let mut rest = statements.into_iter();
+        while let Some(script) = SqlStatement::join(rest.by_ref().take(MAX_JOINED_STATEMENTS).collect()) {
+            self.execute(script).await?;
         }
+        Ok(())
     }
 
-    /// Runs `fence` and the statements in one trip, and returns whether `fence` changed a row. If it did not, the
-    /// transaction must be rolled back.
+    /// Runs `fence` and the statements, and returns whether `fence` changed a row. If it did not, the transaction must be
+    /// rolled back.
     pub(crate) async fn execute_fenced(
         &mut self,
         fence: SqlStatement,
         mut statements: Vec<SqlStatement>,
     ) -> Result<bool, DriverError> {
+        let rest = statements.split_off(statements.len().min(MAX_JOINED_STATEMENTS));
         statements.insert(0, fence);
+        let changed_row = self.execute_fenced_script(statements).await?;
+        if changed_row {
+            self.execute_all(rest).await?;
+        }
+        Ok(changed_row)
+    }
+
+    /// Runs statements in one trip, and returns whether the first one changed a row.
+    async fn execute_fenced_script(&mut self, statements: Vec<SqlStatement>) -> Result<bool, DriverError> {
         let Some(script) = SqlStatement::join(statements) else { return Ok(false) };
         let mut results = (&mut *self.0).fetch_many(to_query(script));
         let mut fence_changed_row = None;
@@ -299,6 +314,23 @@ mod tests {
         {
             let mut transaction = connection.begin_write().await.unwrap();
             assert_eq!(transaction.execute_fenced(fence(number), insert(task)).await.ok(), expected, "{number} {task}");
+        }
+    }
+
+    #[tokio::test]
+    async fn more_statements_than_one_trip_takes_run_in_their_order_or_not_at_all() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (fence BIGINT)")).await.unwrap();
+        connection.execute(sql!("INSERT INTO leases VALUES ($1)", 0_i64)).await.unwrap();
+        let count = i64::try_from(MAX_JOINED_STATEMENTS).unwrap() * 3 + 1;
+        let raise = |number: i64| sql!("UPDATE leases SET fence = $1 WHERE fence = $2", number, number - 1);
+        for (fence, changes_row, expected) in [(1, true, count), (1, false, count)] {
+            let mut transaction = connection.begin_write().await.unwrap();
+            let statements = (2..=count).map(raise).collect();
+            assert_eq!(transaction.execute_fenced(raise(fence), statements).await.unwrap(), changes_row);
+            transaction.commit().await.unwrap();
+            let rows = connection.rows(sql!("SELECT fence FROM leases")).await.unwrap();
+            assert_eq!(rows[0].get::<i64>("fence").unwrap(), expected);
         }
     }
 

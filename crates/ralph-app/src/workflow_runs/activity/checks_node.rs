@@ -2,7 +2,7 @@
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::prompt::RejectionFeedback;
-use ralph_core::receipt::{Proof, ProofLevel};
+use ralph_core::receipt::{Proof, ProofLevel, ReceiptCheck};
 use ralph_core::workflow::ChecksNode;
 use ralph_core::workflow::graph::{ActivityResult, FailureKind, IterationVerdict, NodeFailure};
 use ralph_engine::git::REPOSITORY_VARIABLES;
@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::shell_node::file_name;
 use super::{ActivityRunner, ReadyActivity, failed};
+use crate::workflow_runs::loop_receipt::LoopChecks;
 
 /// The evidence about the files of a run, and the proof level that it has if it accepts them.
 struct VerifiedFiles {
@@ -55,7 +56,12 @@ impl ActivityRunner {
             Err(reason) => failed(reason),
             Ok(None) => ActivityResult::Stopped,
             Ok(Some(VerifiedFiles { evidence, proof })) => ActivityResult::Judged(match evidence.verdict() {
-                Verdict::Accepted => IterationVerdict::Accepted { proof },
+                Verdict::Accepted => {
+                    let checks = evidence.checks.iter().map(ReceiptCheck::from).collect();
+                    let repository = self.services.take_snapshot().await;
+                    self.services.report_loop_checks(&ready.node, LoopChecks { checks, repository });
+                    IterationVerdict::Accepted { proof }
+                }
                 Verdict::Rejected => IterationVerdict::Rejected {
                     feedback: Some(RejectionFeedback::rejected_completion(
                         evidence.verdict_reason(),

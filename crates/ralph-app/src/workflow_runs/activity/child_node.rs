@@ -80,8 +80,8 @@ impl ActivityRunner {
     ) -> AppResult<WorkflowEnd> {
         let prepared = match self.find_earlier_child(ready, call).await? {
             EarlierChild::Ended(row) => return self.load_end(&row).await,
-            EarlierChild::Open(row) => self.take_over_child(row).await?,
-            EarlierChild::Absent => self.create_child(ready, call).await?,
+            EarlierChild::Open(row) => Box::pin(self.take_over_child(row)).await?,
+            EarlierChild::Absent => Box::pin(self.create_child(ready, call)).await?,
         };
         let host = Arc::clone(&self.services.host);
         let run = prepared.opened.run.clone();
@@ -89,7 +89,7 @@ impl ActivityRunner {
         let worktree = prepared.opened.open_worktree(&host.settings)?;
         if let Some(assigned) = &worktree
             && let Some(signal) =
-                set_up(assigned, &self.services.base_project, &run, &host.keeper, &mut control).await?
+                Box::pin(set_up(assigned, &self.services.base_project, &run, &host.keeper, &mut control)).await?
         {
             return Ok(interrupted_end(signal));
         }

@@ -6,7 +6,7 @@ use ralph_core::event::{AttemptKey, VerifiedCompletion};
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use ralph_core::fact::Fact;
 use ralph_core::policy::{ClaimVerification, MinimumProof};
-use ralph_core::receipt::{Proof, ProofLevel};
+use ralph_core::receipt::{Proof, ProofLevel, ReceiptCheck, WorkTreeSnapshot};
 use ralph_core::seal::Seal;
 use ralph_engine::control::SteppedRun;
 use ralph_engine::run_driver::{ClaimRequest, ClaimVerifier, Clock, ControlEvent, RunPlan};
@@ -19,6 +19,7 @@ use super::agent_pass::EndedPass;
 use super::checks_node::drive_checks;
 use crate::error::{AppError, AppResult};
 use crate::run::ResumeRequest;
+use crate::workflow_runs::loop_receipt::{CompletionChannel, LoopChecks};
 
 /// The round in the names of the logs: the first is that of a promise in the same iteration.
 const LOG_ROUND: u32 = 2;
@@ -26,6 +27,7 @@ const LOG_ROUND: u32 = 2;
 /// A completion that the agent did not claim by a watched promise.
 #[derive(Debug, Clone)]
 pub(super) struct CompletionClaim {
+    pub channel: CompletionChannel,
     /// Why the work counts as done, for people and for the agent.
     pub reason: String,
     /// The proof level without checks, and the highest one for a command.
@@ -37,6 +39,7 @@ pub(super) struct CompletionClaim {
 pub(super) enum CompletionVerdict {
     Accepted {
         proof: ProofLevel,
+        checks: LoopChecks,
     },
     /// The next iteration may complete it.
     NotAccepted,
@@ -57,7 +60,7 @@ impl ActivityRunner {
     ) -> AppResult<CompletionVerdict> {
         let (row, stored) = self.load_pass(&pass.run).await?;
         let baseline = stored.state.baseline.clone();
-        let Some(evidence) = self.collect_evidence(&row, stored, control).await? else {
+        let Some((evidence, repository)) = self.collect_evidence(&row, stored, control).await? else {
             return Ok(CompletionVerdict::Stopped);
         };
         let level = match evidence.checks.is_empty() {
@@ -67,13 +70,15 @@ impl ActivityRunner {
         let level = if claim.is_by_command { level.min(claim.level) } else { level };
         let evidence = self.require_level(evidence, level);
         if evidence.checks.is_empty() {
-            return Ok(CompletionVerdict::Accepted { proof: level });
+            let checks = LoopChecks { checks: Vec::new(), repository: self.services.take_snapshot().await };
+            return Ok(CompletionVerdict::Accepted { proof: level, checks });
         }
+        let checks = LoopChecks { checks: evidence.checks.iter().map(ReceiptCheck::from).collect(), repository };
         let verdict = evidence.verdict();
         let recorded = self.record_completion(&row, Some(claim.reason), evidence).await?;
         Ok(match (recorded, verdict) {
             (Some(reason), _) => CompletionVerdict::Ended { reason },
-            (None, Verdict::Accepted) => CompletionVerdict::Accepted { proof: level },
+            (None, Verdict::Accepted) => CompletionVerdict::Accepted { proof: level, checks },
             (None, Verdict::Rejected | Verdict::CouldNotEvaluate) => CompletionVerdict::NotAccepted,
         })
     }
@@ -124,18 +129,18 @@ impl ActivityRunner {
         Ok((row, stored))
     }
 
-    /// Runs the checks of the loop. Returns `None` if they were stopped.
+    /// Runs the checks of the loop. Returns the files that they verified too, or `None` if they were stopped.
     async fn collect_evidence(
         &self,
         row: &RunRow,
         stored: StoredRun,
         control: UnboundedReceiver<ControlEvent>,
-    ) -> AppResult<Option<Evidence>> {
+    ) -> AppResult<Option<(Evidence, Option<WorkTreeSnapshot>)>> {
         let host = &self.services.host;
         let request = ResumeRequest { config: &host.config, visibility: host.visibility, person: host.person.as_ref() };
         let plan: RunPlan = request.rebuild_plan(row, &stored, &self.services.project)?.plan;
         if plan.spec.policy.proof == ClaimVerification::ClaimAlone {
-            return Ok(Some(Evidence::default()));
+            return Ok(Some((Evidence::default(), None)));
         }
         let last = host.store.attempts_of_run(&row.id).await?.pop();
         let number = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -149,7 +154,7 @@ impl ActivityRunner {
         let verified = drive_checks(verifier.verify(request, received), &commands, control).await;
         let Some(verified) = verified else { return Ok(None) };
         verified.warnings.iter().for_each(|warning| self.services.warn(warning));
-        Ok(Some(verified.evidence))
+        Ok(Some((verified.evidence, verified.snapshot)))
     }
 
     /// Returns the seal that the loop made before its first iteration.

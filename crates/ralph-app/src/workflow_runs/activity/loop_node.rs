@@ -17,6 +17,7 @@ use super::control_relay::ControlRelay;
 use super::loop_completion::{CompletionClaim, CompletionVerdict};
 use super::{ActivityRunner, NodeLoopPosition, ReadyActivity, failed};
 use crate::error::{AppError, AppResult};
+use crate::workflow_runs::loop_receipt::{CompletionChannel, LoopChecks, LoopClaim};
 
 /// The step after an iteration that did not complete the loop by its signal.
 enum IterationDecision {
@@ -227,7 +228,9 @@ impl LoopDriver<'_> {
             None => return Ok(IterationDecision::Stopped),
             Some(IterationVerdict::Accepted { proof }) => {
                 let reason = "`until_bash` exited with 0".to_owned();
-                return self.verify(pass, CompletionClaim { reason, level: proof, is_by_command: true }).await;
+                let channel = CompletionChannel::UntilBash { command: script.clone() };
+                let claim = CompletionClaim { channel, reason, level: proof, is_by_command: true };
+                return self.verify(pass, claim).await;
             }
             Some(IterationVerdict::Rejected { .. }) => None,
             Some(IterationVerdict::CouldNotEvaluate { reason }) => Some(reason),
@@ -238,15 +241,21 @@ impl LoopDriver<'_> {
 
     /// Returns the completion that the output of an iteration claims, other than by a promise that its run watches.
     fn find_claim(&self, pass: &EndedPass) -> Option<CompletionClaim> {
-        let claim = |reason: String| CompletionClaim { reason, level: ProofLevel::Unverified, is_by_command: false };
+        let claim = |channel, reason: String| CompletionClaim {
+            channel,
+            reason,
+            level: ProofLevel::Unverified,
+            is_by_command: false,
+        };
         let control = &self.node.control;
         if control.interactive && !control.signal_completes && self.has_signal(&pass.output) {
-            return Some(claim("the agent gave the completion signal".to_owned()));
+            return Some(claim(CompletionChannel::Signal, "the agent gave the completion signal".to_owned()));
         }
         if let Some(field) = self.node.until_field.as_ref().filter(|field| is_field_true(&pass.output, field)) {
-            return Some(claim(format!("`{field}` is true")));
+            let channel = CompletionChannel::UntilField { field: field.clone() };
+            return Some(claim(channel, format!("`{field}` is true")));
         }
-        self.has_only_checks().then(|| claim("the iteration has ended".to_owned()))
+        self.has_only_checks().then(|| claim(CompletionChannel::Checks, "the iteration has ended".to_owned()))
     }
 
     /// Returns whether nothing but the checks completes the loop.
@@ -258,18 +267,27 @@ impl LoopDriver<'_> {
 
     async fn verify(&mut self, pass: &EndedPass, claim: CompletionClaim) -> AppResult<IterationDecision> {
         let control = self.relay.next_channel();
-        let reason = claim.reason.clone();
+        let (reason, channel) = (claim.reason.clone(), claim.channel.clone());
         Ok(match self.runner.verify_completion(pass, claim, control).await? {
-            CompletionVerdict::Accepted { proof }
-                if self.node.control.completes_without_person(self.has_user_input) =>
-            {
-                IterationDecision::Complete { reason, proof }
+            CompletionVerdict::Accepted { proof, checks } => {
+                self.report_completion(pass, channel, checks);
+                match self.node.control.completes_without_person(self.has_user_input) {
+                    true => IterationDecision::Complete { reason, proof },
+                    false => IterationDecision::AskPerson { proof },
+                }
             }
-            CompletionVerdict::Accepted { proof } => IterationDecision::AskPerson { proof },
             CompletionVerdict::NotAccepted => IterationDecision::Continue,
             CompletionVerdict::Ended { reason } => IterationDecision::Fail { reason },
             CompletionVerdict::Stopped => IterationDecision::Stopped,
         })
+    }
+
+    /// Reports the evidence for the receipt of the node.
+    fn report_completion(&self, pass: &EndedPass, channel: CompletionChannel, checks: LoopChecks) {
+        let services = &self.runner.services;
+        let (run, iterations) = (Some(pass.run.clone()), Some(pass.iterations));
+        services.report_loop_claim(&self.ready.node, LoopClaim { channel, run, iterations, repository: None });
+        services.report_loop_checks(&self.ready.node, checks);
     }
 
     fn values_for_until(&self, pass: &EndedPass) -> ReadyActivity {

@@ -130,16 +130,19 @@ impl ActivityRunner {
         }
     }
 
+    /// The work is in boxes: a run may have thousands of activities, and the largest kind would give all of them its size.
     async fn perform(&self, ready: &ReadyActivity, control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
         match &ready.action {
-            ReadyAction::Agent(node) => self.run_agent_node(ready, node, control).await,
-            ReadyAction::Rework { prompt, options } => self.run_rework(ready, prompt, options, control).await,
-            ReadyAction::Bash { script, timeout_ms } => self.run_bash(ready, script, *timeout_ms, control).await,
-            ReadyAction::Script(script) => self.run_script(ready, script, control).await,
-            ReadyAction::Loop { node, position } => self.run_loop_node(ready, node, position, control).await,
-            ReadyAction::Checks(node) => self.run_checks(ready, node, control).await,
-            ReadyAction::UntilBash { script } => self.judge_group(ready, script, control).await,
-            ReadyAction::VerifyGroup { criteria } => self.verify_group(ready, criteria, control).await,
+            ReadyAction::Agent(node) => Box::pin(self.run_agent_node(ready, node, control)).await,
+            ReadyAction::Rework { prompt, options } => Box::pin(self.run_rework(ready, prompt, options, control)).await,
+            ReadyAction::Bash { script, timeout_ms } => {
+                Box::pin(self.run_bash(ready, script, *timeout_ms, control)).await
+            }
+            ReadyAction::Script(script) => Box::pin(self.run_script(ready, script, control)).await,
+            ReadyAction::Loop { node, position } => Box::pin(self.run_loop_node(ready, node, position, control)).await,
+            ReadyAction::Checks(node) => Box::pin(self.run_checks(ready, node, control)).await,
+            ReadyAction::UntilBash { script } => Box::pin(self.judge_group(ready, script, control)).await,
+            ReadyAction::VerifyGroup { criteria } => Box::pin(self.verify_group(ready, criteria, control)).await,
             ReadyAction::Child(call) => self.run_child(ready, call, control).await,
             ReadyAction::Unsupported { reason } => failed(reason.clone()),
             ReadyAction::FoundItems(items) => ActivityResult::ItemsFound(items.clone()),

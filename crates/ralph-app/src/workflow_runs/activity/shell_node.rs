@@ -12,12 +12,12 @@ use ralph_core::workflow::shell::{BoundScript, input_variable_name, rewrite_scri
 use ralph_core::workflow::{BashNode, ScriptNode, ScriptRuntime, ScriptSource};
 use ralph_engine::node_program::{NodeProgram, NodeProgramResult, run_node_program};
 use ralph_engine::run_driver::{ControlEvent, PROJECT_ENV_VAR, SignalRequest, suspend_commands};
-use ralph_process::{JobCommand, JobSpec, LogBudget, StdinSource, can_start_program};
-use ralph_util::memory_size::MemorySize;
+use ralph_process::{JobCommand, JobSpec, StdinSource, can_start_program};
 use ralph_util::private_files;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{ActivityRunner, ReadyActivity, completed, failed};
+use crate::workflow_runs::loop_receipt::{CompletionChannel, LoopClaim};
 use crate::workflow_runs::ready::resolve_with;
 use crate::workflow_runs::services::RunServices;
 
@@ -59,7 +59,15 @@ impl ActivityRunner {
     ) -> ActivityResult {
         match self.judge_until_bash(ready, script, control).await {
             None => ActivityResult::Stopped,
-            Some(verdict) => ActivityResult::Judged(verdict),
+            Some(verdict) => {
+                if let IterationVerdict::Accepted { .. } = &verdict {
+                    let channel = CompletionChannel::UntilBash { command: script.to_owned() };
+                    let repository = self.services.take_snapshot().await;
+                    let claim = LoopClaim { channel, run: None, iterations: None, repository };
+                    self.services.report_loop_claim(&ready.node, claim);
+                }
+                ActivityResult::Judged(verdict)
+            }
         }
     }
 
@@ -217,7 +225,7 @@ impl ActivityRunner {
             },
             input: start.input,
             timeout: Duration::from_millis(start.timeout_ms),
-            log_budget: LogBudget::new(MemorySize::GIGABYTE.as_byte_count(), &services.run_folder()),
+            log_budget: services.log_budget.clone(),
             log,
         };
         let (commands, receiver) = unbounded_channel();

@@ -14,7 +14,7 @@ use crate::workflows::catalog::{FoundWorkflow, WorkflowCatalog, WorkflowFolders}
 use crate::workflows::find_triggers;
 
 fn catalog() -> WorkflowCatalog {
-    WorkflowCatalog::read(WorkflowFolders::default(), Vec::new())
+    WorkflowCatalog::read(WorkflowFolders::default(), None)
 }
 
 #[track_caller]

@@ -15,7 +15,7 @@ fn catalog(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> WorkflowCatalo
     }
     let path = folder.path().to_path_buf();
     let folders = vec![WorkflowFolder { origin: WorkflowOrigin::Project, path, layout: FolderLayout::Ralph }];
-    WorkflowCatalog::read(WorkflowFolders { folders, ..WorkflowFolders::default() }, Vec::new())
+    WorkflowCatalog::read(WorkflowFolders { folders, ..WorkflowFolders::default() }, None)
 }
 
 const BLOCK: &str = "name: block\ndescription: d\nmodel: small\ninputs: {base: {required: true}, focus: {default: all}}\nreturns: sum\nnodes:\n  - id: scan\n    bash: git diff $INPUTS.base\n  - id: sum\n    prompt: Sum up $scan.output with $INPUTS.focus\n    depends_on: [scan]\n  - id: extra\n    bash: echo\n    depends_on: [scan]\n";

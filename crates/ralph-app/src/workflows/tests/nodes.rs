@@ -55,6 +55,28 @@ fn the_common_keys_of_a_node_are_read() {
 
 // spec: W3
 #[test]
+fn a_key_that_changes_nothing_is_accepted_with_one_note() {
+    let top = ["webSearchMode: live", "thinking: adaptive", "fallbackModel: m", "betas: [x]", "tags: [a]"];
+    let top = top.into_iter().chain(["additionalDirectories: [../other]", "requires: [github]"]);
+    for line in top {
+        let text = with_nodes("  - id: a\n    prompt: go\n").replace("nodes:", &format!("{line}\nnodes:"));
+        let key = line.split(':').next().unwrap();
+        let notes = notes_of(&text);
+        assert_eq!(notes.iter().filter(|note| note.contains(key)).count(), 1, "{line}: {notes:?}");
+    }
+    let worktree = with_nodes("  - id: a\n    prompt: go\n").replace("nodes:", "worktree: {baseBranch: main}\nnodes:");
+    assert_eq!(notes_of(&worktree).iter().filter(|note| note.contains("baseBranch")).count(), 1);
+    for line in ["thinking: adaptive", "betas: [x]", "settingSources: [project]", "pi: {extensions: true}"] {
+        let key = line.split(':').next().unwrap();
+        let notes = notes_of(&with_nodes(&format!("  - id: a\n    prompt: go\n    {line}\n")));
+        assert_eq!(notes.iter().filter(|note| note.contains(key)).count(), 1, "{line}: {notes:?}");
+    }
+    let hook = "    hooks: {PostToolUse: [{matcher: Read, response: {systemMessage: look}}]}\n";
+    assert_eq!(errors_of(&with_nodes(&format!("  - id: a\n    prompt: go\n{hook}"))), [""; 0]);
+}
+
+// spec: W3
+#[test]
 fn provider_and_model_hold_on_loop_nodes_too() {
     let text = with_nodes(
         "  - id: l\n    provider: codex\n    model: large\n    loop: {prompt: go, until: X, max_iterations: 2}\n",

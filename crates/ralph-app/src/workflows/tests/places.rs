@@ -76,7 +76,7 @@ fn a_file_of_the_repository_replaces_one_of_the_user() {
         folder("archon", WorkflowOrigin::ProjectArchon),
         folder("own", WorkflowOrigin::Project),
     ];
-    let catalog = WorkflowCatalog::read(WorkflowFolders { folders, ..WorkflowFolders::default() }, Vec::new());
+    let catalog = WorkflowCatalog::read(WorkflowFolders { folders, ..WorkflowFolders::default() }, None);
     assert_eq!(catalog.find("w").unwrap().loaded.workflow.description, "own");
     assert_eq!(catalog.active_entries().filter(|entry| entry.name == "w").count(), 1);
 }
@@ -96,7 +96,7 @@ fn a_link_out_of_the_repository_is_not_read() {
         layout: FolderLayout::Ralph,
     }];
     let catalog =
-        WorkflowCatalog::read(WorkflowFolders { folders, root: Some(root), ..WorkflowFolders::default() }, Vec::new());
+        WorkflowCatalog::read(WorkflowFolders { folders, root: Some(root), ..WorkflowFolders::default() }, None);
     let entry = catalog.entries().iter().position(|entry| entry.name == "link").unwrap();
     let problems = catalog.load_entry(entry).unwrap_err();
     assert_eq!(problems[0].message, "the link leads out of the repository");

@@ -59,7 +59,12 @@ fn print_json(report: &DryRunReport) {
 
 fn print_report(report: &DryRunReport) {
     let rows: Vec<String> = report.facts.iter().filter_map(format_fact).collect();
-    out::print_data(&sanitize_text(&format!("{}\n\n{}: {}\n", rows.join("\n"), report.end.status, report.end.reason)));
+    out::print_wrapped(&sanitize_text(&format!(
+        "{}\n\n{}: {}\n",
+        rows.join("\n"),
+        report.end.status,
+        report.end.reason
+    )));
     if let Some(output) = report.end.output.as_deref().filter(|output| !output.trim().is_empty()) {
         out::print_line(&sanitize_text(output));
     }
@@ -78,6 +83,7 @@ fn format_fact(fact: &WorkflowFact) -> Option<String> {
         | WorkflowFact::QuestionAsked { .. }
         | WorkflowFact::QuestionAnswered { .. }
         | WorkflowFact::Judged { .. }
+        | WorkflowFact::Receipt { .. }
         | WorkflowFact::Message { .. }
         | WorkflowFact::Waiting
         | WorkflowFact::Finished { .. } => None,

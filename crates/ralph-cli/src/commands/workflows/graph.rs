@@ -35,7 +35,7 @@ pub fn run(args: &GraphArgs) -> Result<u8, CommandError> {
     } else if args.json {
         out::print_line(&json!(list_rows(workflow)).to_string());
     } else {
-        out::print_data(&format_rows(&list_rows(workflow)));
+        out::print_wrapped(&format_rows(&list_rows(workflow)));
     }
     Ok(0)
 }

@@ -43,7 +43,7 @@ fn print_table(mut listed: Vec<(&CatalogEntry, &LoadResult)>) {
             }
         };
         let name = sanitize_text(&entry.name);
-        out::print_line(&sanitize_text(&format!("{name:width$}  {:17}  {about}", entry.origin.name())));
+        out::print_message(&sanitize_text(&format!("{name:width$}  {:17}  {about}", entry.origin.name())));
     }
 }
 

@@ -28,7 +28,9 @@ pub fn run(args: &WorkflowShowArgs) -> Result<u8, CommandError> {
     if args.json {
         print_json(&found);
     } else {
-        out::print_data(&format_workflow(&found));
+        out::print_wrapped(&format_overview(&found));
+        // Scripts and prompts are printed as they are.
+        out::print_data(&format_texts(&found));
     }
     Ok(0)
 }
@@ -46,9 +48,10 @@ fn print_json(found: &FoundWorkflow<'_>) {
     out::print_line(&shown.to_string());
 }
 
-fn format_workflow(found: &FoundWorkflow<'_>) -> String {
-    let LoadedWorkflow { workflow, notes, .. } = found.loaded.as_ref();
-    let mut text = format!("{}  ({}, {})\n", workflow.name, found.entry.origin.name(), found.entry.display_path);
+fn format_overview(found: &FoundWorkflow<'_>) -> String {
+    let workflow = &found.loaded.workflow;
+    let file = found.entry.path.as_ref().map(|_| format!(", {}", found.entry.display_path)).unwrap_or_default();
+    let mut text = format!("{}  ({}{file})\n", workflow.name, found.entry.origin.name());
     text.push_str(&indent(workflow.description.trim()));
     for (name, value) in [("agent", &workflow.agent.provider), ("model", &workflow.agent.model)] {
         if let Some(value) = value {
@@ -65,6 +68,12 @@ fn format_workflow(found: &FoundWorkflow<'_>) -> String {
         text.push_str(&format!("input {name} ({default}) {about}\n"));
     }
     text.push_str(&format!("\n{}\n", format_rows(&list_rows(workflow))));
+    sanitize_text(&text)
+}
+
+fn format_texts(found: &FoundWorkflow<'_>) -> String {
+    let LoadedWorkflow { workflow, notes, .. } = found.loaded.as_ref();
+    let mut text = String::new();
     add_node_texts(&workflow.nodes, &mut text);
     for note in notes {
         text.push_str(&format!("{}\n", format_problem(note, Severity::Note)));

@@ -36,7 +36,14 @@ pub fn run(args: &ValidateArgs) -> Result<u8, CommandError> {
             return Err(CommandError::usage_error(format!("there is no file {}", path.display()))
                 .with_hint("name a file, a folder or a workflow; `ralph workflow list` lists the workflows"));
         }
-        Some(path) => WorkflowCatalog::open_with_path(project.as_ref(), path),
+        Some(path) => {
+            let catalog = WorkflowCatalog::open_with_path(project.as_ref(), path);
+            if catalog.requested_entries().is_empty() {
+                return Err(CommandError::usage_error(format!("there are no workflow files in {}", path.display()))
+                    .with_hint("name a folder with .yaml files, or a repository with .ralph/workflows"));
+            }
+            catalog
+        }
         None => WorkflowCatalog::open(project.as_ref()),
     };
     let validated = match args.target.as_deref().filter(|target| !is_path(Path::new(target))) {

@@ -87,6 +87,10 @@ fn view_text(view: &WorkflowRunView, reruns: &[&str]) -> String {
     });
     let table = TextTable::new(["node", "status", "runs", "output"], rows.collect());
     text.push_str(&format!("\n{}", table.render_for(&std::io::stdout())));
+    for stored in &view.receipts {
+        let (completion, proof) = (stored.receipt.describe_completion(), stored.receipt.proof.as_str());
+        text.push_str(&format!("\nreceipt   {}: completed by {completion} ({proof})\n", stored.node));
+    }
     if !view.children.is_empty() {
         let rows = view.children.iter().map(|child| {
             let node = child.parent_node.clone().unwrap_or_default();

@@ -1,10 +1,11 @@
-//! Databases with the schemas 1, 2, 3, 5 and 12. They must load for ever.
+//! Databases with the schemas 1, 2, 3, 5, 12 and 13. They must load for ever.
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::harness::Project;
+use crate::server::server_process::ServerProcess;
 use crate::state::disk_faults::run_in_mount_namespace;
 
 const SCHEMA_1: &[u8] = include_bytes!("../data/old_databases/schema-1.db");
@@ -15,6 +16,9 @@ const SCHEMA_5: &[u8] = include_bytes!("../data/old_databases/schema-5.db");
 
 /// The first with workflow runs; one of them waits for an approval.
 const SCHEMA_12: &[u8] = include_bytes!("../data/old_databases/schema-12.db");
+
+/// The first with conversations; one of them has started the workflow run that waits.
+const SCHEMA_13: &[u8] = include_bytes!("../data/old_databases/schema-13.db");
 
 /// Puts a database into a new project.
 fn project_with(database: &[u8]) -> (Project, PathBuf) {
@@ -148,6 +152,20 @@ fn a_workflow_run_of_an_older_schema_still_waits_and_can_be_cancelled() {
     assert_eq!((&shown["status"], &shown["nodes"][0]["status"]), (&"waiting".into(), &"completed".into()));
     project.ralph(["cancel", &id_of(&project, 0)]).output().expect(0);
     assert_eq!(statuses(&project), ["cancelled"]);
+}
+
+// spec: T9, W7, W9
+#[test]
+fn a_conversation_of_an_older_schema_is_kept_and_its_workflow_run_can_be_continued() {
+    let (project, _) = project_with(SCHEMA_13);
+    let run = id_of(&project, 0);
+    assert_eq!(statuses(&project), ["waiting"]);
+    project.ralph(["workflow", "approve", &run, "--json"]).output().expect(0);
+    assert_eq!(statuses(&project), ["completed"]);
+    let server = ServerProcess::start(&project, &[]);
+    let conversation = server.get("/test/messages/test-ralph").expect(200).json();
+    assert_eq!(conversation["messages"][0]["message"], "Starting workflow chain");
+    server.stop();
 }
 
 // spec: T9

@@ -7,6 +7,7 @@ mod loops;
 mod nodes;
 mod origin;
 mod policies;
+mod receipts;
 mod recovery;
 pub(crate) mod runs;
 mod verification;

@@ -188,3 +188,22 @@ fn a_run_works_in_a_work_tree_of_its_own_unless_the_caller_chooses_the_checkout(
     run_with(&project, "tree", &[]).args(["--no-worktree"]).output().expect(0);
     assert!(project.root().join("made").exists());
 }
+
+const VARIABLES: &str = r#"
+name: variables
+description: prints the variables of a run
+nodes:
+  - id: print
+    bash: |
+      printf '%s|%s|%s|%s' "$WORKFLOW_ID" "$DOCS_DIR" "$CONTEXT$EXTERNAL_CONTEXT$ISSUE_CONTEXT$ADOPTED_RUN_DIR" "$ARGUMENTS"
+      test "$USER_MESSAGE" = "$ARGUMENTS" && test -d "$ARTIFACTS_DIR" && test -d "$STATE_DIR"
+"#;
+
+// spec: W6
+#[test]
+fn a_script_gets_the_variables_of_its_run_and_those_without_a_value_are_empty() {
+    let project = project_with("variables", VARIABLES);
+    let output = project.ralph(["workflow", "run", "variables", "hello", "--json"]).output().expect(0);
+    let result = result_of(&output);
+    assert_eq!(result["output"].as_str().unwrap(), format!("{}|docs/||hello", result["run"].as_str().unwrap()));
+}

@@ -26,6 +26,18 @@ impl<'a> Declarations<'a> {
         found
     }
 
+    /// Returns these declarations with those of a part of the script.
+    pub fn with_declarations_of<'b>(&self, part: &'b str) -> Declarations<'b>
+    where
+        'a: 'b,
+    {
+        let mut found = Declarations::find(part);
+        found.arrays.extend(&self.arrays);
+        found.associative_arrays.extend(&self.associative_arrays);
+        found.integers.extend(&self.integers);
+        found
+    }
+
     fn add_command(&mut self, command: &'a str) {
         let mut words = command.split_whitespace().skip_while(|word| !DECLARING_COMMANDS.contains(word));
         if words.next().is_none() {

@@ -40,6 +40,8 @@ pub(super) struct CodeFrame {
     pub declare_options: DeclareOptions,
     /// The word before the current one in its command.
     pub previous_word: Range<usize>,
+    /// Whether the options of `printf` have ended.
+    pub has_format: bool,
     /// Whether the command has a word that names a shell.
     pub has_shell_word: bool,
     /// Whether the words are elements of an associative array.
@@ -63,6 +65,7 @@ impl CodeFrame {
             command: CommandKind::Other,
             declare_options: DeclareOptions::default(),
             previous_word: 0..0,
+            has_format: false,
             has_shell_word: false,
             has_text_keys: false,
             output: NumberContext::Text,
@@ -75,6 +78,7 @@ impl CodeFrame {
         self.command = CommandKind::Other;
         self.declare_options = DeclareOptions::default();
         self.previous_word = 0..0;
+        self.has_format = false;
         self.has_shell_word = false;
     }
 }
@@ -93,6 +97,8 @@ pub(super) enum NumberContext {
     Text,
     /// As an expression.
     Number,
+    /// As words of `test`, which reads operators such as `-v` in them: a value must stay one word.
+    Words,
     /// As an expression, if an operator of `[[ … ]]` compares numbers.
     Compared {
         code_frame: usize,

@@ -9,6 +9,7 @@ use super::declarations::assigned_name;
 use super::edits::{Edit, Replacement};
 use super::frames::{ArithmeticCloser, CodeFrame, Frame, NumberContext, ParameterOperator};
 use super::scanner::Scanner;
+use super::words::CommandKind;
 use crate::workflow::references::identifier_len;
 
 /// Characters that no number contains. A locale can add letters to a range of digits.
@@ -129,7 +130,9 @@ impl Scanner<'_> {
 
     fn word_context(&self) -> NumberContext {
         let Some(index) = self.direct_code_frame() else { return NumberContext::Text };
+        let is_unquoted = index + 1 == self.frames.len();
         match self.frames.get(index) {
+            Some(Frame::Code(code)) if code.command == CommandKind::Test && is_unquoted => NumberContext::Words,
             Some(Frame::Code(code)) if code.test.is_some() => NumberContext::Compared { code_frame: index },
             Some(Frame::Code(code)) if code.command.is_arithmetic() => NumberContext::Number,
             Some(Frame::Code(code)) if self.assigns_integer(code) => NumberContext::Number,
@@ -147,6 +150,10 @@ impl Scanner<'_> {
     /// Checks `$NAME` or `${NAME}`, whose text is `length` bytes long, if the shell reads it as a number.
     pub fn guard_expansion(&mut self, name: &str, length: usize) {
         let range = self.at..self.at + length;
+        if self.number_context() == NumberContext::Words {
+            let one_word = format!("${{{name}:+\"${{{name}}}\"}}");
+            return self.edits.push(Edit { range, replacement: Replacement::Text(one_word) });
+        }
         let is_quoted = !matches!(self.frames.last(), Some(Frame::Code(code)) if code.test.is_none());
         let checked = checked_expansion(name);
         let text = if is_quoted { checked } else { format!("\"{checked}\"") };
@@ -156,23 +163,21 @@ impl Scanner<'_> {
     /// Begins the check of a substitution that starts here.
     pub fn open_number_check(&mut self) -> NumberContext {
         let context = self.number_context();
-        if context != NumberContext::Text {
-            self.replace_number(self.at..self.at, "$(__ralph_number \"".to_string(), context);
-        }
+        let checked = if context == NumberContext::Words { "\"" } else { "$(__ralph_number \"" };
+        self.replace_number(self.at..self.at, checked.to_string(), context);
         context
     }
 
     /// Ends the check of a substitution that ends here.
     pub fn close_number_check(&mut self, context: NumberContext) {
-        if context != NumberContext::Text {
-            self.replace_number(self.at..self.at, "\")".to_string(), context);
-        }
+        let checked = if context == NumberContext::Words { "\"" } else { "\")" };
+        self.replace_number(self.at..self.at, checked.to_string(), context);
     }
 
     fn replace_number(&mut self, range: core::ops::Range<usize>, checked: String, context: NumberContext) {
         let replacement = match context {
             NumberContext::Text => return,
-            NumberContext::Number => Replacement::Text(checked),
+            NumberContext::Number | NumberContext::Words => Replacement::Text(checked),
             NumberContext::Compared { code_frame } => {
                 let original = self.text.get(range.clone()).unwrap_or_default().to_string();
                 Replacement::Compared { checked, original, code_frame, is_number: false }
@@ -181,7 +186,7 @@ impl Scanner<'_> {
         self.edits.push(Edit { range, replacement });
     }
 
-    fn insert(&mut self, at: usize, text: String) {
+    pub fn insert(&mut self, at: usize, text: String) {
         self.edits.push(Edit { range: at..at, replacement: Replacement::Text(text) });
     }
 }

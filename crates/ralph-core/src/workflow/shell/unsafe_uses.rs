@@ -1,5 +1,6 @@
 //! Uses of values that bash evaluates as code, and that no rewriting makes safe: names of variables that a value makes,
 //! whose subscript bash evaluates, and programs that another shell runs. A script with such a use is refused.
+use alloc::string::{String, ToString};
 use core::ops::Range;
 
 use super::declarations::is_name;
@@ -25,12 +26,24 @@ impl Scanner<'_> {
             return;
         }
         let Some(code) = self.code_frame() else { return };
-        let previous = text.get(code.previous_word.clone()).unwrap_or_default();
+        let previous = unquoted(text.get(code.previous_word.clone()).unwrap_or_default());
+        let option = unquoted(word);
+        let (previous, option) = (previous.as_str(), option.as_str());
         let is_name = match code.command {
             CommandKind::Unset => true,
-            CommandKind::Read => !word.starts_with('-') && !takes_argument(previous, "dinNptu"),
-            CommandKind::ReadArray => !word.starts_with('-') && !takes_argument(previous, "dnOsuCc"),
-            CommandKind::Printf => previous == "-v" || (word.starts_with("-v") && word.len() > 2),
+            CommandKind::Read => !option.starts_with('-') && !takes_argument(previous, "dinNptu"),
+            CommandKind::ReadArray => !option.starts_with('-') && !takes_argument(previous, "dnOsuCc"),
+            CommandKind::Printf if code.has_format => false,
+            CommandKind::Printf if previous == "-v" || (option.starts_with("-v") && option.len() > 2) => true,
+            CommandKind::Printf if option == "-v" => false,
+            CommandKind::Printf => {
+                code.has_format = true;
+                // A format from outside could be the option `-v`.
+                if has_expansion(word) {
+                    self.insert(range.start, "-- ".to_string());
+                }
+                return;
+            }
             CommandKind::Test => matches!(previous, "-v" | "-R"),
             CommandKind::Wait => previous == "-p",
             CommandKind::Declare | CommandKind::DeclareInteger => {
@@ -52,7 +65,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// A quoted value of an array is read as the list of its elements, and a value of `-n` is a name.
+    /// A quoted value of an array is read as the list of its elements, and a value of `-n` is a name. Without a value, the
+    /// next assignment gives a name.
     fn check_declared_word(&mut self, range: Range<usize>, options: DeclareOptions) {
         let word = self.text.get(range.clone()).unwrap_or_default();
         if word.starts_with(['-', '+']) {
@@ -61,9 +75,10 @@ impl Scanner<'_> {
         let (name, value) = word.split_once('=').map_or((word, ""), |(name, value)| (name, value));
         let name = name.trim_end_matches('+');
         let is_array = options.is_array || self.declarations.is_array(name);
-        let is_evaluated = options.is_reference || (is_array && !value.starts_with('('));
+        let is_list = is_array && !value.starts_with('(') && (has_expansion(value) || value.contains('['));
+        let is_unsafe_reference = options.is_reference && (value.is_empty() || !is_plain_name(value));
         let is_safe_name = options.is_export || is_plain_name(name);
-        if !is_safe_name || (is_evaluated && has_expansion(value)) {
+        if !is_safe_name || is_list || is_unsafe_reference {
             self.note_unsafe_use(range, UnsafeUseKind::Name);
         }
     }
@@ -143,6 +158,11 @@ fn takes_argument(word: &str, letters: &str) -> bool {
 
 fn is_option_with(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|options| !options.starts_with('-') && options.ends_with(letter))
+}
+
+/// A word as the command gets it, if it has no expansions.
+fn unquoted(word: &str) -> String {
+    word.chars().filter(|letter| !matches!(letter, '"' | '\'' | '\\')).collect()
 }
 
 /// Whether a word names a variable, or an element of an array by a number, whatever the values are.

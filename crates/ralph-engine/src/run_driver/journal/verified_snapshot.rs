@@ -16,10 +16,7 @@ pub(in crate::run_driver) fn describe_missing_snapshot(error: &str) -> String {
 }
 
 /// Takes a snapshot of what is verified, the work tree or its commit, on a blocking thread.
-pub(in crate::run_driver) async fn take_snapshot(
-    root: &Path,
-    isolation: CheckIsolation,
-) -> Result<WorkTreeSnapshot, String> {
+pub async fn take_snapshot(root: &Path, isolation: CheckIsolation) -> Result<WorkTreeSnapshot, String> {
     let root = root.to_path_buf();
     let snapshot = tokio::task::spawn_blocking(move || take_snapshot_blocking(&root, isolation)).await;
     snapshot.map_err(|error| error.to_string()).flatten()

@@ -11,6 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::command_fingerprint::CommandFingerprint;
+use ralph_util::digest::encode_hex;
 use ralph_util::private_files;
 use ralph_util::user_folders::{self, NoStateFolder};
 
@@ -151,13 +152,8 @@ struct TrustFileVersion {
 /// Returns the key of a project. A path that is not UTF-8 is written in hexadecimal, with a prefix that no absolute
 /// path has.
 fn project_name(root: &Path) -> Cow<'_, str> {
-    root.to_str().map_or_else(
-        || {
-            let bytes = root.as_os_str().as_bytes().iter();
-            Cow::Owned(format!("bytes:{}", bytes.map(|byte| format!("{byte:02x}")).collect::<String>()))
-        },
-        Cow::Borrowed,
-    )
+    root.to_str()
+        .map_or_else(|| Cow::Owned(format!("bytes:{}", encode_hex(root.as_os_str().as_bytes()))), Cow::Borrowed)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Commands that come with the project and need approval, because another person may have written them.
 use ralph_core::criterion::{Criterion, ExternalCheck, PluginCheck, VerificationMethod};
+use ralph_util::digest::encode_hex;
 use sha2::{Digest, Sha256};
 
 use crate::config::checks::check_json::check_to_json;
@@ -171,7 +172,7 @@ impl Settings {
             }
         });
         let value = match hashed {
-            Ok(()) => digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            Ok(()) => encode_hex(digest.finalize()),
             Err(error) => error.to_string(),
         };
         let origin = SettingOrigin::File { layer: FileLayer::Project, path, line: 1 };

@@ -7,6 +7,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ralph_util::digest::encode_hex;
+
 use crate::git::TreeEntry;
 use crate::git::head_file::find_git_dir;
 use crate::git::work_files::exact_files::{open_regular_file, uses_sha256};
@@ -133,7 +135,7 @@ impl EntryReader<'_> {
         }
         let object_at = self.at + STAT_BYTES;
         let flags_at = object_at + self.object_bytes;
-        let object: String = self.index.get(object_at..flags_at)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let object = encode_hex(self.index.get(object_at..flags_at)?);
         let flags = u16::from_be_bytes(self.index.get(flags_at..flags_at + 2)?.try_into().ok()?);
         self.read_name(flags_at + if flags & EXTENDED == 0 { 2 } else { 4 })?;
         let path = OsString::from_vec(self.name.clone()).into();

@@ -2,6 +2,7 @@
 //! agent could overwrite the file of an object.
 use std::path::Path;
 
+use ralph_util::digest::encode_hex;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -42,8 +43,7 @@ fn compute_name(length: usize, header: &str, content: &[u8]) -> String {
 const SHA1_NAME_LENGTH: usize = 40;
 
 fn hash_parts<D: Digest>(parts: [&[u8]; 3]) -> String {
-    let hashed = parts.iter().fold(D::new(), D::chain_update).finalize();
-    hashed.iter().map(|byte| format!("{byte:02x}")).collect()
+    encode_hex(parts.iter().fold(D::new(), D::chain_update).finalize())
 }
 
 /// Returns the names of all objects that describe the folders of a tree or commit, with itself.

@@ -2,13 +2,13 @@
 //! compressed, which git accepts; `git gc` compresses them. Hand-written because a library for git is larger than ralph.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use ralph_util::digest::encode_hex;
 use rustix::fs::{AtFlags, Timespec, Timestamps};
 use sha1::{Digest, Sha1};
 
@@ -86,7 +86,7 @@ impl ObjectWriter {
     fn write_object(&self, kind: &str, content: &[u8]) -> io::Result<String> {
         let header = format!("{kind} {}\0", content.len());
         let hash: [u8; 20] = Sha1::new().chain_update(&header).chain_update(content).finalize().into();
-        let name = to_hex(&hash);
+        let name = encode_hex(&hash);
         let (folder, file) = name.split_at(2);
         let folder = self.objects.join(folder);
         let path = folder.join(file);
@@ -139,13 +139,6 @@ fn tree_item(mode: &str, name: &[u8], object: &str) -> io::Result<Vec<u8>> {
         .collect();
     let hash = hash.filter(|hash| hash.len() == 20 && !name.is_empty()).ok_or(io::ErrorKind::InvalidData)?;
     Ok([mode.as_bytes(), b" ", name, b"\0", &hash].concat())
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Returns the bytes in the zlib format, in blocks that are stored as they are.

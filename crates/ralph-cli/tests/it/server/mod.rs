@@ -3,7 +3,7 @@ mod api_document;
 mod client;
 mod connection_limits;
 mod conversation_platforms;
-mod conversations;
+pub(crate) mod conversations;
 mod credentials;
 mod event_streams;
 mod lifecycle;

@@ -1,10 +1,12 @@
-//! Databases with the schemas 1, 2, 3, 5 and 12. They must load for ever.
+//! Databases with the schemas 1, 2, 3, 5, 12 and 14. They must load for ever.
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::harness::Project;
+use crate::server::conversations::{messages, send};
+use crate::server::server_process::ServerProcess;
 use crate::state::disk_faults::run_in_mount_namespace;
 
 const SCHEMA_1: &[u8] = include_bytes!("../data/old_databases/schema-1.db");
@@ -15,6 +17,8 @@ const SCHEMA_5: &[u8] = include_bytes!("../data/old_databases/schema-5.db");
 
 /// The first with workflow runs; one of them waits for an approval.
 const SCHEMA_12: &[u8] = include_bytes!("../data/old_databases/schema-12.db");
+/// A conversation that has started a workflow run.
+const SCHEMA_14: &[u8] = include_bytes!("../data/old_databases/schema-14.db");
 
 /// Puts a database into a new project.
 fn project_with(database: &[u8]) -> (Project, PathBuf) {
@@ -148,6 +152,23 @@ fn a_workflow_run_of_an_older_schema_still_waits_and_can_be_cancelled() {
     assert_eq!((&shown["status"], &shown["nodes"][0]["status"]), (&"waiting".into(), &"completed".into()));
     project.ralph(["cancel", &id_of(&project, 0)]).output().expect(0);
     assert_eq!(statuses(&project), ["cancelled"]);
+}
+
+// spec: T9, W9
+#[test]
+fn a_conversation_of_an_older_schema_is_kept_and_continues() {
+    let (project, _) = project_with(SCHEMA_14);
+    let server = ServerProcess::start(&project, &[]);
+    let kept = messages(&server, "a");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(kept[1].ends_with("hello"), "{kept:?}");
+    send(&server, "a", "/status");
+    assert_eq!(
+        messages(&server, "a")[2],
+        "greet (run 9a7c5307): completed: all nodes have ended; nothing was verified"
+    );
+    assert_eq!(server.get("/api/tasks").expect(200).json()["tasks"][0]["id"], "T-1");
+    server.stop();
 }
 
 // spec: T9

@@ -9,6 +9,7 @@ mod event_streams;
 mod lifecycle;
 mod orders;
 mod reads;
+mod seen_decisions;
 mod serve_work;
 mod served_project;
 pub(crate) mod server_process;

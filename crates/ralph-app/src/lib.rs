@@ -19,6 +19,7 @@ pub mod landing;
 pub mod maintenance;
 pub mod overview;
 pub mod plan;
+pub mod review;
 pub mod run;
 pub mod session;
 pub mod state;

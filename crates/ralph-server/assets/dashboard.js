@@ -6,6 +6,8 @@
   const REFRESH_DELAY_MS = 120;
   const MIN_REFRESH_INTERVAL_MS = 1000;
   const CONNECT_GRACE_MS = 3000;
+  // Nobody can read a text in this time.
+  const UNREAD_MS = 800;
 
   const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -131,6 +133,7 @@
     } else {
       morph(main, document.importNode(wanted, true));
     }
+    applyFilter();
     showSelection();
   }
 
@@ -174,7 +177,17 @@
     return node.nodeType === Node.ELEMENT_NODE && node.hasAttribute("data-keep");
   }
 
+  // The buttons and forms whose text has just changed. A click on them was meant for the text before.
+  const changedAt = new WeakMap();
+
+  function noteChangedText(present, wanted) {
+    const seen = (element) => element.dataset?.body?.match(/"seen":"(\w+)"/)?.[1];
+    const before = seen(present);
+    if (before && before !== seen(wanted)) changedAt.set(present, Date.now());
+  }
+
   function morphAttributes(present, wanted) {
+    noteChangedText(present, wanted);
     const kept = present.nodeName === "DETAILS" ? ["open"] : ["value", "checked"];
     const ours = ["aria-selected", "aria-disabled"];
     for (const { name } of [...present.attributes]) {
@@ -223,6 +236,10 @@
   async function send(element, path, body) {
     const control = element.matches("form") ? one("button", element) : element;
     if (control.getAttribute("aria-disabled") === "true") return;
+    if (Date.now() - (changedAt.get(element) ?? 0) < UNREAD_MS) {
+      say("The text has just changed. Read it again.", "error");
+      return;
+    }
     control.setAttribute("aria-disabled", "true");
     try {
       const result = await order(path, body);
@@ -403,15 +420,22 @@
     }
   });
 
-  document.addEventListener("input", (event) => {
-    if (!event.target.matches("[data-filter]")) return;
-    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  // Hides the rows that do not match. A refresh brings rows that the filter has not seen.
+  function applyFilter() {
+    const filter = one("[data-filter]");
+    if (!filter) return;
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const row of all("[data-row]")) {
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
     }
     const count = one("[data-filter-count]");
     if (count) count.textContent = words.length ? `${all("[data-row]:not([hidden])").length} shown` : "";
+  }
+
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches("[data-filter]")) return;
+    applyFilter();
     selected = -1;
   });
 

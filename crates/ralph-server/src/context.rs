@@ -13,7 +13,7 @@ use ralph_engine::project::Project;
 use tokio::sync::watch;
 
 use crate::api::{ChangeWatcher, OrderLocks};
-use crate::driver::{LoopDriver, WorkResultReporter};
+use crate::driver::{LoopDriver, WorkResultReporter, WorkerScreen};
 use crate::requests::IdempotentAnswers;
 use crate::security::SecuritySettings;
 
@@ -36,6 +36,8 @@ pub struct ServerOptions {
     pub words: CommandWords,
     /// The worker that runs tasks in this process, if it shall have one.
     pub worker: Option<ServerWorker>,
+    /// Returns the screen of a worker that an order starts.
+    pub worker_screen: fn() -> WorkerScreen,
     /// Names under which the server is addressed, besides those of this machine.
     pub allowed_hosts: Vec<String>,
 }
@@ -52,6 +54,7 @@ pub(crate) struct ServerContext {
     pub project: Project,
     pub config: ConfigSource,
     pub words: CommandWords,
+    pub worker_screen: fn() -> WorkerScreen,
     pub driver: Arc<LoopDriver>,
     pub security: SecuritySettings,
     /// The answers of orders with an `Idempotency-Key`.

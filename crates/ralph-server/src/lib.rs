@@ -13,6 +13,6 @@ mod security;
 mod server;
 
 pub use context::{CommandWords, ServerOptions, ServerWorker};
-pub use driver::WorkResultReporter;
+pub use driver::{WorkResultReporter, WorkerScreen};
 pub use security::{AccessTokenError, create_login_url, read_access_token};
 pub use server::{BoundServer, ServerError};

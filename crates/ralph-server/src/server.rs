@@ -48,7 +48,7 @@ pub struct BoundServer {
 impl BoundServer {
     /// Takes the port. `keeper` starts the agents of the runs that the server drives.
     pub async fn bind(options: ServerOptions, keeper: Keeper) -> Result<Self, ServerError> {
-        let ServerOptions { address, project, config, words, worker, allowed_hosts } = options;
+        let ServerOptions { address, project, config, words, worker, worker_screen, allowed_hosts } = options;
         let security = SecuritySettings::open(&project, address.ip(), allowed_hosts);
         let security = security.map_err(|source| ServerError::Token { source })?;
         let listener = TcpListener::bind(address).await.map_err(|source| ServerError::Bind { address, source })?;
@@ -64,6 +64,7 @@ impl BoundServer {
             project,
             config,
             words,
+            worker_screen,
             driver,
             security,
             answers,

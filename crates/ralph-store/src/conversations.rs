@@ -65,6 +65,14 @@ pub struct ConversationRow {
     pub last_at: i64,
 }
 
+/// When a conversation starts a workflow run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConversationStart {
+    pub at: UnixMillis,
+    /// A run that was recorded before and is not stored yet will never start.
+    pub starting_since: UnixMillis,
+}
+
 /// A workflow run that a conversation has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationRunRow {
@@ -106,11 +114,27 @@ impl Store {
         Ok(self.execute(statement).await? > 0)
     }
 
-    /// Records that a conversation starts a workflow run.
-    pub async fn add_conversation_run(&self, run: &str, conversation: &str, at: UnixMillis) -> Result<(), StoreError> {
-        let sql = "INSERT INTO conversation_runs (run, conversation, at) VALUES ($1, $2, $3)";
-        let statement = sql!(sql, SqlValue::verbatim(run), SqlValue::verbatim(conversation), at.0);
-        self.execute(statement).await.map(drop)
+    /// Records that a conversation starts a workflow run. Returns false, and records nothing, if another one of its runs has
+    /// not ended, or is about to start: was recorded after `starting_since` and is not stored yet.
+    pub async fn add_conversation_run(
+        &self,
+        run: &str,
+        conversation: &str,
+        start: ConversationStart,
+    ) -> Result<bool, StoreError> {
+        let sql = "INSERT INTO conversation_runs (run, conversation, at) SELECT $1, $2, $3 WHERE NOT EXISTS (
+            SELECT 1 FROM conversation_runs c LEFT JOIN workflow_runs w ON w.id = c.run
+            WHERE c.conversation = $2 AND CASE WHEN w.id IS NULL THEN c.at > $4 ELSE w.ended_at IS NULL END)";
+        let ConversationStart { at, starting_since } = start;
+        let (run, conversation) = (SqlValue::verbatim(run), SqlValue::verbatim(conversation));
+        Ok(self.execute(sql!(sql, run, conversation, at.0, starting_since.0)).await? > 0)
+    }
+
+    /// Forgets a run that could not start.
+    pub async fn remove_unstarted_conversation_run(&self, run: &str) -> Result<(), StoreError> {
+        let sql = "DELETE FROM conversation_runs
+            WHERE run = $1 AND NOT EXISTS (SELECT 1 FROM workflow_runs WHERE id = $1)";
+        self.execute(sql!(sql, SqlValue::verbatim(run))).await.map(drop)
     }
 
     /// Returns the conversation that started a workflow run.
@@ -228,13 +252,35 @@ mod tests {
         store.conversation_messages("http/a").await.unwrap().into_iter().map(|message| message.words).collect()
     }
 
+    /// A start that takes longer than a minute has failed.
+    async fn add_run(store: &Store, run: &str, at: u64) -> bool {
+        let at = UnixMillis(i64::try_from(at).unwrap());
+        let start = ConversationStart { at, starting_since: UnixMillis(at.0 - 60_000) };
+        store.add_conversation_run(run, "http/a", start).await.unwrap()
+    }
+
+    // spec: W9
+    #[tokio::test]
+    async fn a_conversation_starts_one_run_at_a_time_also_before_the_run_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path()).await;
+        let other = Store::open(folder.path(), OpenMode::Create).await.unwrap().unwrap();
+        assert!(add_run(&store, "r1", 1_000).await);
+        assert!(!add_run(&other, "r2", 1_000).await, "the first one is starting");
+        store.remove_unstarted_conversation_run("r1").await.unwrap();
+        assert!(add_run(&other, "r2", 1_001).await, "the first one could not start");
+        assert!(!add_run(&store, "r3", 60_000).await);
+        assert!(add_run(&store, "r3", 61_002).await, "the second one never started");
+        assert_eq!(store.runs_of_conversation("http/a").await.unwrap(), ["r3", "r2"]);
+    }
+
     // spec: W9
     #[tokio::test]
     async fn the_messages_of_an_event_are_added_once() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path()).await;
         store.add_conversation_message(&message("start", None, false)).await.unwrap();
-        store.add_conversation_run("r1", "http/a", UnixMillis(1)).await.unwrap();
+        assert!(add_run(&store, "r1", 1).await);
         let run = store.conversation_of_run("r1").await.unwrap().unwrap();
         assert_eq!(run.shown_events, 0);
         let both = [message("one", Some("r1"), false), message("two", Some("r1"), false)];

@@ -19,7 +19,8 @@ pub use control_commands::{
     TaskSettlement,
 };
 pub use conversations::{
-    ConversationMessageRow, ConversationRow, ConversationRunRow, DeliveryState, NewConversationMessage,
+    ConversationMessageRow, ConversationRow, ConversationRunRow, ConversationStart, DeliveryState,
+    NewConversationMessage,
 };
 pub use driver::{DatabaseProblem, DriverError};
 pub use error::{BUSY_MESSAGE, DamagedCopy, DatabaseDamage, StoreError};

@@ -31,8 +31,6 @@ pub struct ConversationHub {
     pub(super) changed: Notify,
     /// The runs whose events a feed of this process shows.
     fed_runs: Mutex<BTreeSet<String>>,
-    /// One message starts its workflow at a time.
-    pub(super) start_lock: tokio::sync::Mutex<()>,
 }
 
 impl ConversationHub {
@@ -51,7 +49,6 @@ impl ConversationHub {
             endpoints: endpoints.into_iter().map(Arc::new).collect(),
             changed: Notify::new(),
             fed_runs: Mutex::default(),
-            start_lock: tokio::sync::Mutex::default(),
         }))
     }
 

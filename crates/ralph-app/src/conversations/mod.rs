@@ -1,8 +1,10 @@
 //! Conversations: a message starts a workflow or gives a command, and the messages of the workflow's run come back. Nothing
 //! that fails here changes a run.
+mod agent_output;
 mod answer_command;
 mod conversation_key;
 mod delivery;
+mod feed_queue;
 mod hub;
 mod observer;
 mod platforms;

@@ -3,20 +3,19 @@ use std::sync::Arc;
 
 use ralph_agents::AgentEvent;
 
+use super::feed_queue::FeedSender;
 use super::run_feed::FeedItem;
 use crate::workflow_runs::{EventSource, WorkflowFact, WorkflowObserver, describe_progress};
-use tokio::sync::mpsc::UnboundedSender;
 
 /// The feed ends when the observer is dropped: the run has ended.
 pub(super) struct ConversationObserver {
     pub(super) inner: Arc<dyn WorkflowObserver>,
-    pub(super) feed: UnboundedSender<FeedItem>,
+    pub(super) feed: FeedSender,
 }
 
 impl ConversationObserver {
     fn send(&self, item: FeedItem) {
-        // A feed that could not start receives nothing.
-        let _ = self.feed.send(item);
+        self.feed.send(item);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Receives a message: stores it, replies, and prepares what it asks for.
 use ralph_core::conversation::{ConversationOrder, MessagePriority, WorkflowPhrases, route_message};
+use ralph_core::event::UnixMillis;
 use ralph_engine::run_driver::Clock;
-use ralph_store::{NewConversationMessage, Store};
+use ralph_store::{ConversationStart, NewConversationMessage, Store};
 
 use super::answer_command::AnswerReply;
 use super::conversation_key::{ConversationKey, Platform};
@@ -21,6 +22,8 @@ use ralph_util::amounts::DollarAmount;
 
 /// A message is a line or a page, not a file.
 const MAX_MESSAGE_BYTES: usize = 256 * 1024;
+/// A run that is not stored after this time will never start: its process has died.
+const MAX_START_MS: u64 = 60_000;
 
 /// A message of a person or a platform.
 pub struct IncomingMessage<'a> {
@@ -135,12 +138,9 @@ impl ConversationHub {
         incoming: &IncomingMessage<'_>,
         order: StartOrder,
     ) -> AppResult<MessageOutcome> {
-        let _one_at_a_time = self.start_lock.lock().await;
         let conversation = incoming.key.to_stored();
         if let Some(open) = find_open_run(store, &conversation).await? {
-            return Err(AppError::preflight("this conversation has a workflow that has not ended")
-                .with_cause(describe_run(&open))
-                .with_advice("/status shows it, /cancel-ralph ends it; another conversation can start another one"));
+            return Err(second_workflow().with_cause(describe_run(&open)));
         }
         let settings = incoming.config.load_settings(Some(&self.project)).map_err(AppError::from)?;
         let project = self.project.clone();
@@ -158,10 +158,24 @@ impl ConversationHub {
         };
         let prepared = tokio::task::spawn_blocking(prepare).await.map_err(|error| AppError::internal(&error))?;
         let (prepared, settings) = prepared?;
-        store.add_conversation_run(&prepared.run, &conversation, Clock::wall_now()).await?;
+        let at = Clock::wall_now();
+        let starting_since = UnixMillis(at.0.saturating_sub_unsigned(MAX_START_MS));
+        let start = ConversationStart { at, starting_since };
+        // Another message may have started a workflow meanwhile.
+        if !store.add_conversation_run(&prepared.run, &conversation, start).await? {
+            return Err(second_workflow());
+        }
         let text = format!("Workflow {} started (run {}).", prepared.spec.workflow.name, short_id(&prepared.run));
         self.reply(store, incoming.key, Reply { text: &text, run: Some(&prepared.run) }).await?;
         Ok(MessageOutcome::Start(Box::new(prepared), Box::new(settings)))
+    }
+
+    /// Forgets a run that could not start, so that the conversation can start another one.
+    pub async fn forget_unstarted_run(&self, run: &str) -> AppResult<()> {
+        let store = self.open_store().await?;
+        store.remove_unstarted_conversation_run(run).await?;
+        store.close().await;
+        Ok(())
     }
 
     async fn cancel(&self, store: &Store, key: &ConversationKey) -> AppResult<String> {
@@ -170,6 +184,11 @@ impl ConversationHub {
         cancel_workflow_run(&self.project, Some(&open.id), &NoInteraction).await?;
         Ok(format!("Workflow {} is cancelled (run {}).", open.workflow, short_id(&open.id)))
     }
+}
+
+fn second_workflow() -> AppError {
+    AppError::preflight("this conversation has a workflow that has not ended")
+        .with_advice("/status shows it, /cancel-ralph ends it; another conversation can start another one")
 }
 
 /// A workflow to start.

@@ -7,17 +7,15 @@ use ralph_core::conversation::{MessagePriority, send_retry_delay_ms};
 use ralph_engine::run_driver::Clock;
 use ralph_store::{ConversationRunRow, NewConversationMessage, Store};
 use ralph_util::sanitize::sanitize_text;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::agent_output::AgentOutput;
 use super::conversation_key::ConversationKey;
+use super::feed_queue::{FeedReceiver, FeedSender, open_feed_queue};
 use super::hub::ConversationHub;
 use super::run_message::{RunMessage, output_of};
 use crate::config::MessageMode;
 use crate::error::AppResult;
 use crate::workflow_runs::WorkflowFact;
-
-/// A longer message of an agent is shown in parts.
-const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
 /// The progress of a run, in its order.
 #[derive(Debug, PartialEq)]
@@ -39,25 +37,13 @@ pub(super) enum FeedItem {
     },
 }
 
-/// The text of one agent that is not shown yet.
-#[derive(Debug, Default)]
-struct AgentOutput {
-    /// The message that may continue, with its number.
-    open: Option<(u64, String)>,
-    complete: Vec<String>,
-}
-
-impl AgentOutput {
-    fn close_message(&mut self) {
-        let text = self.open.take().map(|(_, text)| text.trim().to_owned());
-        self.complete.extend(text.filter(|text| !text.is_empty()));
-    }
-
-    fn add(&mut self, message: u64, text: &str) {
-        if self.open.as_ref().is_some_and(|(open, kept)| *open != message || kept.len() > MAX_MESSAGE_BYTES) {
-            self.close_message();
+impl FeedItem {
+    /// The size of the text of an agent. Events have none: their number is limited by the workflow.
+    pub(super) fn text_bytes(&self) -> usize {
+        match self {
+            Self::AgentText { text, .. } | Self::ToolCall { text, .. } => text.len(),
+            Self::Stored(_) | Self::ChildMessage { .. } => 0,
         }
-        self.open.get_or_insert_with(|| (message, String::new())).1.push_str(text);
     }
 }
 
@@ -71,8 +57,8 @@ pub(super) struct RunFeed {
 
 impl RunFeed {
     /// Starts the feed. It ends when the sender is dropped.
-    pub(super) fn spawn(hub: Arc<ConversationHub>, run: &str) -> UnboundedSender<FeedItem> {
-        let (sender, receiver) = unbounded_channel();
+    pub(super) fn spawn(hub: Arc<ConversationHub>, run: &str) -> FeedSender {
+        let (sender, receiver) = open_feed_queue();
         let feed = Self { hub: Arc::clone(&hub), run: run.to_owned(), outputs: BTreeMap::new(), lost: 0 };
         let run = run.to_owned();
         tokio::spawn(async move {
@@ -83,20 +69,21 @@ impl RunFeed {
         sender
     }
 
-    async fn show(mut self, mut items: UnboundedReceiver<FeedItem>) -> AppResult<()> {
-        let Some(first) = items.recv().await else { return Ok(()) };
+    async fn show(mut self, mut items: FeedReceiver) -> AppResult<()> {
+        let Some(first) = items.next_item().await else { return Ok(()) };
         let store = self.hub.open_store().await?;
         // A run that no conversation has started is not shown.
         if store.conversation_of_run(&self.run).await?.is_some() {
             self.handle(&store, first).await;
-            while let Some(item) = items.recv().await {
+            while let Some(item) = items.next_item().await {
                 self.handle(&store, item).await;
             }
             self.show_events(&store, None).await;
             let rest = self.take_outputs();
             self.add_messages(&store, rest).await;
-            if self.lost > 0 {
-                let text = format!("{} of this run could not be shown", count_messages(self.lost));
+            let lost = self.lost + items.dropped_count();
+            if lost > 0 {
+                let text = format!("{} of this run could not be shown", count_messages(lost));
                 self.add_messages(&store, vec![RunMessage::normal(text)]).await;
             }
         }
@@ -116,7 +103,7 @@ impl RunFeed {
                 let output = self.outputs.entry(node).or_default();
                 output.close_message();
                 if self.hub.mode == MessageMode::Stream {
-                    output.complete.push(text);
+                    output.push(text);
                 }
                 self.stream_outputs(store).await;
             }
@@ -128,8 +115,7 @@ impl RunFeed {
         if self.hub.mode == MessageMode::Batch {
             return;
         }
-        let complete: Vec<_> =
-            self.outputs.values_mut().flat_map(|output| std::mem::take(&mut output.complete)).collect();
+        let complete: Vec<_> = self.outputs.values_mut().flat_map(AgentOutput::take_complete).collect();
         self.add_messages(store, complete.into_iter().map(RunMessage::normal).collect()).await;
     }
 
@@ -137,10 +123,11 @@ impl RunFeed {
     fn take_outputs(&mut self) -> Vec<RunMessage> {
         let outputs = std::mem::take(&mut self.outputs).into_values().flat_map(|mut output| {
             output.close_message();
+            let complete = output.take_complete();
             match self.hub.mode {
-                MessageMode::Stream => output.complete,
-                MessageMode::Batch if output.complete.is_empty() => Vec::new(),
-                MessageMode::Batch => vec![output.complete.join("\n\n")],
+                MessageMode::Stream => complete,
+                MessageMode::Batch if complete.is_empty() => Vec::new(),
+                MessageMode::Batch => vec![complete.join("\n\n")],
             }
         });
         outputs.map(RunMessage::normal).collect()

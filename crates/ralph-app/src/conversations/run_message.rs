@@ -26,7 +26,7 @@ impl RunMessage {
             WorkflowFact::Message { text } if text.starts_with("**Loop ") => Some(Self::critical(text.clone())),
             WorkflowFact::Message { text } => Some(Self::normal(text.clone())),
             WorkflowFact::QuestionAsked { node, text, decisions, .. } => {
-                Some(Self::critical(format!("{node} asks:\n{text}\n\n{}", describe_answers(decisions))))
+                Some(Self::critical(question_text(node, text, decisions)))
             }
             WorkflowFact::Finished { status, reason, .. } => {
                 Some(Self::critical(format!("Workflow {status}: {reason}")))
@@ -57,6 +57,11 @@ pub(super) fn output_of(fact: &WorkflowFact) -> Option<&str> {
         WorkflowFact::Finished { output, .. } => output.as_deref().map(str::trim).filter(|output| !output.is_empty()),
         _ => None,
     }
+}
+
+/// Returns the message that asks a question.
+pub(super) fn question_text(node: &str, text: &str, decisions: &[String]) -> String {
+    format!("{node} asks:\n{text}\n\n{}", describe_answers(decisions))
 }
 
 fn describe_answers(decisions: &[String]) -> String {

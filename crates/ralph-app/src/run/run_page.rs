@@ -1,4 +1,5 @@
 //! Lists runs page by page, with what each running one does now.
+use ralph_core::loop_state::LoopState;
 use ralph_engine::project::Project;
 use ralph_store::{LoopRow, RunPageFilter, RunRow, Store};
 use serde_json::{Value, json};
@@ -18,6 +19,10 @@ pub struct RunPageRequest {
     pub role: Option<String>,
     /// `running`, `interrupted` or an outcome.
     pub status: Option<String>,
+    /// Only runs with a claim of this verdict.
+    pub verdict: Option<String>,
+    /// With a verdict: the method that decided, or `none`.
+    pub method: Option<String>,
     pub limit: u32,
 }
 
@@ -50,6 +55,8 @@ pub async fn load_run_page(project: &Project, request: &RunPageRequest) -> AppRe
         task: request.task.as_deref().unwrap_or_default(),
         role: request.role.as_deref().unwrap_or_default(),
         statuses,
+        verdict: request.verdict.as_deref().unwrap_or_default(),
+        method: request.method.as_deref().unwrap_or_default(),
         limit: request.limit,
     };
     let rows = store.page_of_runs(&filter).await?;
@@ -68,11 +75,19 @@ pub async fn load_run_page(project: &Project, request: &RunPageRequest) -> AppRe
 }
 
 async fn load_activity(project: &Project, store: &Store, run: &RunRow) -> AppResult<Option<LoopView>> {
-    if run.ended_at.is_some() || !matches!(run.status.as_str(), "running" | "interrupted") {
+    if !matches!(run.status.as_str(), "running" | "interrupted") {
         return Ok(None);
     }
     let Some(row) = store.loop_of_run(&run.id).await? else { return Ok(None) };
-    let liveness = if is_orphaned(project, &run.id) { LoopLiveness::Died } else { LoopLiveness::Driven };
+    // A parked run has an end, and continues after its wait.
+    let state: Option<LoopState> = serde_json::from_str(&row.loop_json).ok();
+    let parked = state.and_then(|state| state.parked_until()).filter(|_| run.ended_at.is_some());
+    let liveness = match parked {
+        Some(until) => LoopLiveness::Parked(until),
+        None if run.ended_at.is_some() => return Ok(None),
+        None if is_orphaned(project, &run.id) => LoopLiveness::Died,
+        None => LoopLiveness::Driven,
+    };
     Ok(Some(LoopView::new(LoopRow { run: run.clone(), ..row }, liveness)))
 }
 

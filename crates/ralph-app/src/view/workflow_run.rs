@@ -4,7 +4,7 @@ use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState};
 use ralph_store::{WorkflowNodeRow, WorkflowRunRow};
 use serde_json::{Value, json};
 
-use crate::workflow_runs::{StoredLoopReceipt, WorkflowRunView, workflow_proof};
+use crate::workflow_runs::{OpenQuestionView, StoredLoopReceipt, WorkflowRunView, workflow_proof};
 
 /// Returns the object of a workflow run in lists.
 #[must_use]
@@ -34,11 +34,7 @@ pub fn workflow_view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
     let mut object = workflow_run_json(&view.run);
     let nodes: Vec<Value> =
         view.nodes.iter().filter(|node| node.item.is_none()).map(|node| node_json(view, node)).collect();
-    let questions: Vec<Value> = view
-        .open_questions
-        .iter()
-        .map(|open| json!({ "run": open.run, "node": open.node, "text": open.text, "decisions": open.decisions }))
-        .collect();
+    let questions: Vec<Value> = view.open_questions.iter().map(question_json).collect();
     if let Some(fields) = object.as_object_mut() {
         fields.insert("nodes".to_owned(), nodes.into());
         fields.insert("questions".to_owned(), questions.into());
@@ -51,6 +47,11 @@ pub fn workflow_view_json(view: &WorkflowRunView, reruns: &[&str]) -> Value {
         fields.insert("base_commit".to_owned(), json!(view.spec.as_ref().map(|spec| &spec.base_commit)));
     }
     object
+}
+
+fn question_json(open: &OpenQuestionView) -> Value {
+    let seen = open.shown_text().digest;
+    json!({ "run": open.run, "node": open.node, "text": open.text, "decisions": open.decisions, "seen": seen })
 }
 
 fn node_json(view: &WorkflowRunView, node: &WorkflowNodeRow) -> Value {

@@ -105,6 +105,10 @@ impl WorkServices {
         (self.request.settings_for_role)(&self.request.settings, role)
     }
 
+    pub(super) fn wrap_observer(&mut self, wrap: impl FnOnce(Arc<dyn WorkObserver>) -> Arc<dyn WorkObserver>) {
+        self.request.observer = wrap(Arc::clone(&self.request.observer));
+    }
+
     pub(super) fn report_event(&self, event: &TaskEvent<'_>) {
         self.request.observer.on_task_event(event);
     }

@@ -7,6 +7,7 @@ use ralph_process::Keeper;
 use ralph_store::Store;
 use ralph_util::redact;
 
+use super::events::WorkObserver;
 use super::services::{WorkRequest, WorkServices};
 use super::waiting_tasks::{WaitingTask, find_waiting_tasks};
 use super::worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};
@@ -99,6 +100,11 @@ pub fn prepare_work(request: WorkRequest, scope: WorkScope) -> AppResult<Prepare
 impl PreparedWork {
     pub(crate) fn project(&self) -> &Project {
         &self.project
+    }
+
+    /// Replaces the observer by one that may pass everything on to it.
+    pub fn wrap_observer(&mut self, wrap: impl FnOnce(Arc<dyn WorkObserver>) -> Arc<dyn WorkObserver>) {
+        self.services.wrap_observer(wrap);
     }
 
     /// Opens the store. Fails if a named task does not exist.

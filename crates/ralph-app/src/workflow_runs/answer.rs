@@ -39,16 +39,61 @@ pub async fn answer_question_as(
     request: AnswerRequest<'_>,
     person: &str,
 ) -> AppResult<AnsweredQuestion> {
+    let AnswerRequest { run, node, decision, text } = request;
+    let choose = |run: &WorkflowRunRow, questions| choose_question(run, questions, node);
+    store_answer(project, run, choose, PersonDecision { decision, text: &text, person }).await
+}
+
+/// The answer of a person who has seen the question.
+#[derive(Debug, Clone)]
+pub struct SeenAnswer<'a> {
+    pub run: &'a str,
+    /// The digest of the question that the person has seen.
+    pub seen: &'a str,
+    pub decision: &'a str,
+    pub text: &'a str,
+}
+
+/// Stores the answer to the question that the person has seen. Fails if that question is no longer open.
+pub async fn answer_seen_question(project: &Project, answer: SeenAnswer<'_>) -> AppResult<AnsweredQuestion> {
+    let SeenAnswer { run, seen, decision, text } = answer;
+    let choose = |run: &WorkflowRunRow, questions: Vec<OpenQuestionView>| {
+        if questions.is_empty() {
+            return Err(no_question(run));
+        }
+        questions.into_iter().find(|question| question.shown_text().digest == seen).ok_or_else(|| {
+            AppError::preflight(format!("workflow run {} no longer asks what you have seen", short_id(&run.id)))
+                .with_cause("it was answered, or has changed")
+                .with_advice("read the questions again, and answer what you see: nothing was decided")
+        })
+    };
+    let person = crate::control::user_name();
+    store_answer(project, Some(run), choose, PersonDecision { decision, text, person: &person }).await
+}
+
+/// What a person has decided.
+struct PersonDecision<'a> {
+    decision: &'a str,
+    text: &'a str,
+    person: &'a str,
+}
+
+async fn store_answer(
+    project: &Project,
+    run: Option<&str>,
+    choose: impl FnOnce(&WorkflowRunRow, Vec<OpenQuestionView>) -> AppResult<OpenQuestionView>,
+    decided: PersonDecision<'_>,
+) -> AppResult<AnsweredQuestion> {
     refuse_command_by_agent(project, "answer a question of a workflow run of the project that it works on")?;
-    let FoundWorkflowRun { store, run } = find_workflow_run(project, request.run).await?;
-    let questions = load_open_questions(&store, &run).await?;
-    let question = choose_question(&run, questions, request.node)?;
-    check_decision(&question, request.decision)?;
+    let FoundWorkflowRun { store, run } = find_workflow_run(project, run).await?;
+    let question = choose(&run, load_open_questions(&store, &run).await?)?;
+    let PersonDecision { decision, text, person } = decided;
+    check_decision(&question, decision)?;
     let answer = NewWorkflowAnswer {
         run: &question.run,
         question: &question.question,
-        decision: request.decision,
-        text: Some(&request.text),
+        decision,
+        text: Some(text),
         person,
         at: Clock::wall_now(),
     };
@@ -58,7 +103,12 @@ pub async fn answer_question_as(
         return Err(AppError::preflight(format!("the question of {} has just been answered", question.node)));
     }
     let is_driven = !is_orphaned(project, &run.id);
-    Ok(AnsweredQuestion { run, question, decision: request.decision.to_owned(), is_driven })
+    Ok(AnsweredQuestion { run, question, decision: decision.to_owned(), is_driven })
+}
+
+fn no_question(run: &WorkflowRunRow) -> AppError {
+    AppError::preflight(format!("workflow run {} asks nothing", short_id(&run.id)))
+        .with_cause(format!("its status is {}", run.status))
 }
 
 fn choose_question(
@@ -71,8 +121,7 @@ fn choose_question(
     }
     match questions.len() {
         1 => Ok(questions.swap_remove(0)),
-        0 => Err(AppError::preflight(format!("workflow run {} asks nothing", short_id(&run.id)))
-            .with_cause(format!("its status is {}", run.status))),
+        0 => Err(no_question(run)),
         _ => {
             let failure = AppError::invalid_request("the run asks several questions");
             let failure = questions.iter().fold(failure, |failure, question| {

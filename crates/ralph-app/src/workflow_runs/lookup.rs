@@ -3,6 +3,7 @@ use ralph_core::outcome::Outcome;
 use ralph_core::receipt::ProofLevel;
 use ralph_engine::project::Project;
 use ralph_store::{RunRow, Store, WorkflowNodeRow, WorkflowRunRow};
+use ralph_util::sanitize::escape_hidden;
 
 use super::fact::WorkflowFact;
 use super::loop_receipt::LoopReceipt;
@@ -10,8 +11,12 @@ use super::metadata::RunMetadata;
 use super::opened_run::load_spec;
 use super::spec::WorkflowRunSpec;
 use crate::error::{AppError, AppResult};
+use crate::review::ShownText;
 use crate::run::{is_orphaned, open_existing_store};
 use crate::view::short_id;
+
+/// A timeline is drawn of at most this many events.
+const MAX_TIMED_EVENTS: u32 = 20_000;
 
 /// A workflow run with the open store that it was found in.
 pub struct FoundWorkflowRun {
@@ -54,6 +59,16 @@ pub struct OpenQuestionView {
     pub node: String,
     pub text: String,
     pub decisions: Vec<String>,
+}
+
+impl OpenQuestionView {
+    /// Returns the question as a person sees it. Its digest changes with the text, the decisions, and with every repetition of
+    /// the question.
+    #[must_use]
+    pub fn shown_text(&self) -> ShownText {
+        let decisions = self.decisions.join("\n");
+        ShownText::new(escape_hidden(&self.text), &[&self.run, &self.question, &self.node, &decisions])
+    }
 }
 
 /// Returns the newest workflow runs.
@@ -240,6 +255,24 @@ pub async fn load_open_questions(store: &Store, run: &WorkflowRunRow) -> AppResu
         open.extend(asked.into_iter().filter(|open| answers.iter().all(|answer| answer.question != open.question)));
     }
     Ok(open)
+}
+
+/// An event of a workflow run with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimedEvent {
+    /// In milliseconds.
+    pub at: i64,
+    pub fact: WorkflowFact,
+}
+
+/// Returns the first events of a run that this ralph knows, oldest first.
+pub async fn load_timed_events(store: &Store, run: &WorkflowRunRow) -> AppResult<Vec<TimedEvent>> {
+    let rows = store.workflow_events_after(&run.id, 0, MAX_TIMED_EVENTS).await?;
+    let known = rows.iter().filter_map(|row| {
+        let fact = serde_json::from_str(&row.body).ok()?;
+        Some(TimedEvent { at: row.at, fact })
+    });
+    Ok(known.collect())
 }
 
 /// Returns the run without a parent that has started a run, directly or through others.

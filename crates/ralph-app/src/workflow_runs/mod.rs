@@ -7,6 +7,7 @@ mod background;
 mod cancel;
 mod child_inputs;
 mod children;
+mod critical_path;
 mod driver;
 pub mod dry_run;
 mod end_text;
@@ -34,19 +35,22 @@ mod start;
 mod trust;
 mod worktree;
 
-pub use answer::{AnswerRequest, AnsweredQuestion, answer_question, answer_question_as};
+pub use answer::{
+    AnswerRequest, AnsweredQuestion, SeenAnswer, answer_question, answer_question_as, answer_seen_question,
+};
 pub use background::{
     ResumableWorkflow, find_resumable_workflow, resume_workflow_in_background, start_workflow_in_background,
 };
 pub use cancel::cancel_workflow_run;
+pub use critical_path::CriticalPath;
 pub use driver::WorkflowEnd;
 pub use fact::WorkflowFact;
 pub use kept_guidance::{clear_workflow_guidance, keep_workflow_guidance, list_workflow_guidance};
 pub use log::WorkflowLog;
 pub use lookup::{
-    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, StoredLoopReceipt, WorkflowRunPage, WorkflowRunView,
-    find_workflow_run, list_active_workflow_runs, list_workflow_runs, load_open_questions, load_workflow_run_page,
-    names_workflow_run, with_actual_status, workflow_proof, workflow_title,
+    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, StoredLoopReceipt, TimedEvent, WorkflowRunPage,
+    WorkflowRunView, find_workflow_run, list_active_workflow_runs, list_workflow_runs, load_open_questions,
+    load_timed_events, load_workflow_run_page, names_workflow_run, with_actual_status, workflow_proof, workflow_title,
 };
 pub use loop_receipt::{CompletionChannel, LoopReceipt};
 pub(crate) use node_report::note_of;
@@ -60,4 +64,6 @@ pub use progress_text::describe_progress;
 pub use rerun::{RerunRequest, prepare_rerun};
 pub use spec::WorkflowRunSpec;
 pub use start::{FinishedWorkflow, WorkflowProcess, resume_workflow_run, run_workflow};
-pub use trust::{approve_workflows, has_unapproved_workflows, list_workflow_files};
+pub use trust::{
+    ShownFile, WorkflowFiles, approve_workflow_files, approve_workflows, has_unapproved_workflows, list_workflow_files,
+};

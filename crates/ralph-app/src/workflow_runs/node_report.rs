@@ -1,4 +1,6 @@
 //! The nodes of a workflow run as a person reads them: state, time, cost, iterations, and why a node was skipped.
+use std::collections::BTreeMap;
+
 use ralph_core::workflow::graph::{NodeOutcome, NodeRow, NodeState, SkipReason};
 use ralph_core::workflow::{Node, NodeKind, ValueReference};
 use ralph_store::{RunRow, WorkflowNodeRow};
@@ -68,6 +70,7 @@ fn report_node(view: &WorkflowRunView, node: &Node, key: &str) -> NodeReport {
     let runs: Vec<&RunRow> = view.passes.iter().filter(|(of, _)| of == key).map(|(_, run)| run).collect();
     let costs: Vec<i64> = runs.iter().filter_map(|run| run.cost_micros).collect();
     let (iteration, max_iterations) = iterations_of(node, state.as_ref(), &runs);
+    let iteration = iteration.or_else(|| repetitions_of_group(view, key).filter(|_| max_iterations.is_some()));
     let skipped =
         matches!(state, Some(NodeState::Settled { outcome: NodeOutcome::Skipped(SkipReason::ConditionFalse { .. }) }));
     NodeReport {
@@ -108,6 +111,20 @@ fn iterations_of(node: &Node, state: Option<&NodeState>, runs: &[&RunRow]) -> (O
         | NodeKind::Workflow(_)
         | NodeKind::Checks(_) => (None, None),
     }
+}
+
+/// Returns how often the nodes of a loop group have run. A group that has ended has no number of its own.
+fn repetitions_of_group(view: &WorkflowRunView, group: &str) -> Option<i64> {
+    let inside = view.nodes.iter().filter(|row| row.item.is_none() && is_inside(&row.node, group));
+    let most = inside.fold(BTreeMap::<&str, i64>::new(), |mut counts, row| {
+        *counts.entry(&row.node).or_default() += 1;
+        counts
+    });
+    most.into_values().max()
+}
+
+fn is_inside(key: &str, group: &str) -> bool {
+    key.rsplit_once('/').is_some_and(|(around, _)| around == group)
 }
 
 /// Returns why a node failed, was skipped, or is repeated.

@@ -16,7 +16,7 @@ mod schema;
 mod source_file;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod triggers;
 
 pub use catalog::{CatalogEntry, FoundWorkflow, LoadResult, WorkflowCatalog, WorkflowError, WorkflowFolders};

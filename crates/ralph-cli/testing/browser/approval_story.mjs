@@ -1,5 +1,5 @@
 // Approves the gate of a workflow on its page, and watches the workflow finish.
-import { tell } from "./browser.mjs";
+import { check, tell } from "./browser.mjs";
 
 await tell(async ({ page, base }) => {
   await page.goto(`${base}/workflows/${process.env.WORKFLOW}`);
@@ -9,5 +9,9 @@ await tell(async ({ page, base }) => {
   await page.getByRole("button", { name: "Approve" }).first().click();
   await page.locator("#head .status", { hasText: "completed" }).waitFor();
   await page.locator("#node-release .status", { hasText: "completed" }).waitFor();
+  const path = await page.locator("#graph").textContent();
+  check(/critical path: classify \(.*\) → gate \(.*\) → release/.test(path), `the critical path is missing: ${path}`);
+  check((await page.locator("#graph path.edge.critical").count()) >= 2, "the critical path is not drawn");
+  await page.locator("#timeline", { hasText: "waits for a person" }).waitFor();
   await page.locator("#node-hotfix", { hasText: "was \"minor\"" }).waitFor();
 });

@@ -6,7 +6,7 @@ use axum::routing::get;
 use ralph_app::control::ActiveWorkReader;
 use ralph_app::inbox::list_inbox;
 use ralph_app::maintenance::{StatsPeriod, StatsRequest, load_stats};
-use ralph_app::view::{ActiveWork, workflow_run_json};
+use ralph_app::view::{ActiveWork, timestamp_json, workflow_run_json};
 use ralph_app::workflow_runs::list_active_workflow_runs;
 use ralph_store::StatsGrouping;
 use ralph_util::duration;
@@ -17,6 +17,7 @@ use super::answer::{ApiResult, JsonAnswer};
 use super::parameters::{QueryValues, page_size};
 use super::use_case::run_use_case;
 use crate::context::SharedContext;
+use crate::driver::DeferredTask;
 use crate::problem::Problem;
 
 /// The version of the names and values in the answers. A new one breaks clients; new fields do not change it.
@@ -41,12 +42,18 @@ async fn read_status(State(context): State<SharedContext>) -> ApiResult {
         let waiting = list_inbox(&context.project).await?.len();
         let loops: Vec<Value> = work.iter().map(ActiveWork::to_json).collect();
         let workflows: Vec<Value> = workflows.iter().map(workflow_run_json).collect();
+        let deferred: Vec<Value> = context.driver.deferrals().list().iter().map(deferred_json).collect();
         Ok(json!({
             "api_version": API_VERSION, "loops": loops, "workflow_runs": workflows, "inbox_count": waiting,
-            "project": context.project.root.display().to_string(),
+            "deferred_tasks": deferred, "project": context.project.root.display().to_string(),
         }))
     });
     Ok(JsonAnswer::ok(loaded.await?))
+}
+
+fn deferred_json(deferred: &DeferredTask) -> Value {
+    let since = timestamp_json(deferred.since);
+    json!({ "task": deferred.task, "reason": deferred.reason, "since": since })
 }
 
 async fn read_inbox(State(context): State<SharedContext>) -> ApiResult {

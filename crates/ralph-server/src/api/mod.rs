@@ -1,5 +1,6 @@
 //! The JSON API below `/api`. Handlers parse a request, call a use case of `ralph-app`, and format its result.
 mod answer;
+mod answers;
 mod changes;
 mod event_streams;
 mod events;

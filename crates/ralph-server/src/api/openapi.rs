@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 
 use super::answer::JsonAnswer;
+use super::answers::answer_schemas;
 use super::inbox::API_VERSION;
 use super::openapi_routes::{AnswerFormat, DocumentedRoute, documented_routes};
 use super::orders::{
-    AnswerOrder, DecisionOrder, EmptyOrder, GuideOrder, LimitValue, LimitsOrder, PauseOrder, RerunOrder, ResumeOrder,
-    StartRunOrder, StartWorkflowOrder, WorkOrder,
+    AnswerOrder, ApprovalOrder, DecisionOrder, EmptyOrder, GuideOrder, LimitValue, LimitsOrder, PauseOrder, RerunOrder,
+    ResumeOrder, StartRunOrder, StartWorkflowOrder, WorkOrder,
 };
 use crate::context::SharedContext;
 use crate::problem::Problem;
@@ -26,6 +27,7 @@ async fn read_document() -> JsonAnswer {
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     AnswerOrder,
+    ApprovalOrder,
     DecisionOrder,
     EmptyOrder,
     GuideOrder,
@@ -49,6 +51,11 @@ pub(super) fn build_document() -> Value {
         "description": "Runs, tasks and workflows over HTTP. New fields may be added to answers; a new version breaks clients.",
         "version": API_VERSION.to_string(),
     });
+    if let (Some(schemas), Value::Object(answers)) =
+        (document["components"]["schemas"].as_object_mut(), answer_schemas())
+    {
+        schemas.extend(answers);
+    }
     document["components"]["securitySchemes"] = json!({ "token": { "type": "http", "scheme": "bearer" } });
     let mut paths = Map::new();
     for route in documented_routes() {
@@ -96,11 +103,16 @@ impl DocumentedRoute {
     }
 
     fn responses(&self) -> Value {
-        let object = json!({ "application/json": { "schema": { "type": "object" } } });
+        let item = match self.schema {
+            Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
+            None => json!({ "type": "object" }),
+        };
+        let array = || json!({ "application/json": { "schema": { "type": "array", "items": item } } });
+        let object = || json!({ "application/json": { "schema": item } });
         let (status, content) = match self.answer {
-            AnswerFormat::Json => ("200", object),
-            AnswerFormat::JsonArray => ("200", json!({ "application/json": { "schema": { "type": "array" } } })),
-            AnswerFormat::CreatedJson => ("201", object),
+            AnswerFormat::Json => ("200", object()),
+            AnswerFormat::JsonArray => ("200", array()),
+            AnswerFormat::CreatedJson => ("201", object()),
             AnswerFormat::EventStream => ("200", json!({ "text/event-stream": { "schema": { "type": "string" } } })),
             AnswerFormat::Svg => ("200", json!({ "image/svg+xml": { "schema": { "type": "string" } } })),
         };
@@ -128,5 +140,11 @@ mod tests {
             assert!(document["components"]["schemas"][name].is_object(), "{name}");
         }
         assert!(document["paths"]["/api/runs"]["post"]["requestBody"].is_object());
+        let is_object_only = |route: &DocumentedRoute| {
+            route.schema.is_none() && matches!(route.answer, AnswerFormat::Json | AnswerFormat::CreatedJson)
+        };
+        let without: Vec<&str> =
+            documented_routes().iter().filter(|route| is_object_only(route)).map(|route| route.path).collect();
+        assert_eq!(without, ["/openapi.json", "/api/session"]);
     }
 }

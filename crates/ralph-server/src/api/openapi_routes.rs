@@ -28,6 +28,15 @@ pub(super) struct DocumentedRoute {
     /// The name of the schema of the body: it is an order. Reads have none.
     pub body: Option<&'static str>,
     pub answer: AnswerFormat,
+    /// The name of the schema of the answer, or of the items of a list.
+    pub schema: Option<&'static str>,
+}
+
+impl DocumentedRoute {
+    /// Says which schema the answer has.
+    fn answers(self, schema: &'static str) -> Self {
+        Self { schema: Some(schema), ..self }
+    }
 }
 
 const LIMIT: QueryParameter =
@@ -44,6 +53,16 @@ const RUN_FILTERS: &[QueryParameter] = &[
     BEFORE,
     QueryParameter { name: "status", value_type: "string", description: "running, interrupted or an outcome" },
     QueryParameter { name: "kind", value_type: "string", description: "run, stage, plan, build, prompt or session" },
+    QueryParameter {
+        name: "verdict",
+        value_type: "string",
+        description: "Only runs with a claim that was accepted, rejected or could_not_evaluate",
+    },
+    QueryParameter {
+        name: "method",
+        value_type: "string",
+        description: "With verdict: the verification method that decided, or none",
+    },
 ];
 const TASK_FILTERS: &[QueryParameter] = &[
     LIMIT,
@@ -59,7 +78,7 @@ const STATS_FILTERS: &[QueryParameter] = &[
 ];
 
 const fn read(path: &'static str, summary: &'static str, query: &'static [QueryParameter]) -> DocumentedRoute {
-    DocumentedRoute { path, summary, query, body: None, answer: AnswerFormat::Json }
+    DocumentedRoute { path, summary, query, body: None, answer: AnswerFormat::Json, schema: None }
 }
 
 const fn stream(path: &'static str, summary: &'static str) -> DocumentedRoute {
@@ -67,12 +86,13 @@ const fn stream(path: &'static str, summary: &'static str) -> DocumentedRoute {
 }
 
 const fn order(path: &'static str, summary: &'static str, body: &'static str) -> DocumentedRoute {
-    let answer = AnswerFormat::Json;
-    DocumentedRoute { path, summary, query: &[], body: Some(body), answer }
+    let (answer, schema) = (AnswerFormat::Json, Some("ResultAnswer"));
+    DocumentedRoute { path, summary, query: &[], body: Some(body), answer, schema }
 }
 
 const fn start(path: &'static str, summary: &'static str, body: &'static str) -> DocumentedRoute {
-    DocumentedRoute { answer: AnswerFormat::CreatedJson, ..order(path, summary, body) }
+    let (answer, schema) = (AnswerFormat::CreatedJson, Some("CreatedAnswer"));
+    DocumentedRoute { answer, schema, ..order(path, summary, body) }
 }
 
 /// Returns all routes, reads first.
@@ -82,40 +102,48 @@ pub(super) fn documented_routes() -> Vec<DocumentedRoute> {
 
 fn reads() -> Vec<DocumentedRoute> {
     vec![
-        read("/healthz", "Whether the server answers", &[]),
+        read("/healthz", "Whether the server answers", &[]).answers("HealthAnswer"),
         read("/openapi.json", "This document", &[]),
         read("/api/session", "The CSRF value of the browser's session", &[]),
-        read("/api/status", "The loops and workflow runs that are active", &[]),
-        read("/api/inbox", "What waits for a person, with the commands that answer", &[]),
-        read("/api/stats", "Success, iterations, cost, tokens and time of runs", STATS_FILTERS),
+        read("/api/status", "The loops and workflow runs that are active", &[]).answers("StatusAnswer"),
+        read("/api/inbox", "What waits for a person, with the commands that answer", &[]).answers("InboxListAnswer"),
+        read("/api/stats", "Success, iterations, cost, tokens and time of runs", STATS_FILTERS).answers("StatsAnswer"),
         stream("/api/changes/stream", "Which runs and tasks have changed, as server-sent events"),
-        read("/api/runs", "Runs, newest first, with what each active one does now", RUN_FILTERS),
-        read("/api/runs/{id}", "A run with its iterations, claims, verdicts and checks", &[]),
-        read("/api/runs/{id}/iterations/{iteration}", "One iteration", &[]),
-        read("/api/runs/{id}/iterations/{iteration}/prompt", "The prompt as it was sent", &[]),
-        read("/api/runs/{id}/log", "What the agent said and did", &[ITERATION]),
-        read("/api/runs/{id}/diff", "The file changes of a run", &[]),
-        read("/api/runs/{id}/why", "Which rule decided, on what evidence", &[ITERATION]),
-        read("/api/runs/{id}/receipt", "The receipt of a completed run", &[]),
-        read("/api/runs/{id}/events", "The journal of a run", &[AFTER_EVENT, LIMIT]),
+        read("/api/runs", "Runs, newest first, with what each active one does now", RUN_FILTERS)
+            .answers("RunListAnswer"),
+        read("/api/runs/{id}", "A run with its iterations, claims, verdicts and checks", &[]).answers("RunAnswer"),
+        read("/api/runs/{id}/iterations/{iteration}", "One iteration", &[]).answers("IterationPageAnswer"),
+        read("/api/runs/{id}/iterations/{iteration}/prompt", "The prompt as it was sent", &[]).answers("PromptAnswer"),
+        read("/api/runs/{id}/log", "What the agent said and did", &[ITERATION]).answers("LogAnswer"),
+        read("/api/runs/{id}/diff", "The file changes of a run", &[]).answers("DiffAnswer"),
+        read("/api/runs/{id}/why", "Which rule decided, on what evidence", &[ITERATION]).answers("ExplanationAnswer"),
+        read("/api/runs/{id}/receipt", "The receipt of a completed run", &[]).answers("ReceiptAnswer"),
+        read("/api/runs/{id}/events", "The journal of a run", &[AFTER_EVENT, LIMIT]).answers("EventListAnswer"),
         stream("/api/runs/{id}/events/stream", "The journal of a run as server-sent events"),
-        read("/api/tasks", "Tasks, the most urgent first", TASK_FILTERS),
-        read("/api/tasks/{id}", "A task with its runs", &[]),
-        read("/api/tasks/{id}/why", "Why a task is where it is", &[ITERATION]),
-        read("/api/workflows", "The workflows that can be started", &[]),
-        read("/api/workflows/{name}", "A workflow with its nodes", &[]),
+        read("/api/tasks", "Tasks, the most urgent first", TASK_FILTERS).answers("TaskListAnswer"),
+        read("/api/tasks/{id}", "A task with its runs", &[]).answers("TaskAnswer"),
+        read("/api/tasks/{id}/approval", "The checks of a task that wait for approval", &[]).answers("ShownTextAnswer"),
+        read("/api/commands", "The commands and workflow files of the project that need approval", &[])
+            .answers("ShownTextAnswer"),
+        read("/api/tasks/{id}/why", "Why a task is where it is", &[ITERATION]).answers("ExplanationAnswer"),
+        read("/api/workflows", "The workflows that can be started", &[]).answers("WorkflowListAnswer"),
+        read("/api/workflows/{name}", "A workflow with its nodes", &[]).answers("WorkflowAnswer"),
         DocumentedRoute {
             answer: AnswerFormat::Svg,
             ..read("/api/workflows/{name}/graph.svg", "The graph of a workflow as a picture", &[])
         },
-        read("/api/workflow-runs", "Workflow runs, newest first, with the nodes that run now", &[LIMIT, BEFORE]),
-        read("/api/workflow-runs/{id}", "A workflow run with its nodes and questions", &[]),
+        read("/api/workflow-runs", "Workflow runs, newest first, with the nodes that run now", &[LIMIT, BEFORE])
+            .answers("WorkflowRunListAnswer"),
+        read("/api/workflow-runs/{id}", "A workflow run with its nodes and questions", &[])
+            .answers("WorkflowRunAnswer"),
         DocumentedRoute {
             answer: AnswerFormat::JsonArray,
+            schema: Some("ConversationListItemAnswer"),
             ..read("/api/conversations", "The conversations with their last messages", &[])
         },
-        read("/api/conversations/messages/{id}", "The messages of a conversation", &[]),
-        read("/api/workflow-runs/{id}/events", "The journal of a workflow run", &[AFTER_EVENT, LIMIT]),
+        read("/api/conversations/messages/{id}", "The messages of a conversation", &[]).answers("ConversationAnswer"),
+        read("/api/workflow-runs/{id}/events", "The journal of a workflow run", &[AFTER_EVENT, LIMIT])
+            .answers("EventListAnswer"),
         stream("/api/workflow-runs/{id}/events/stream", "The journal of a workflow run as server-sent events"),
     ]
 }
@@ -124,7 +152,8 @@ fn reads() -> Vec<DocumentedRoute> {
 fn loop_orders() -> Vec<DocumentedRoute> {
     vec![
         start("/api/runs", "Starts a run", "StartRunOrder"),
-        start("/api/work", "Starts a worker that runs the ready tasks", "WorkOrder"),
+        order("/api/commands/approve", "Approves the commands and workflow files of the project", "ApprovalOrder"),
+        start("/api/work", "Starts a worker that runs the ready tasks", "WorkOrder").answers("ResultAnswer"),
         order("/api/runs/{id}/pause", "Pauses a run", "PauseOrder"),
         order("/api/runs/{id}/resume", "Resumes or continues a run", "ResumeOrder"),
         order("/api/runs/{id}/cancel", "Cancels a run for good", "EmptyOrder"),
@@ -145,7 +174,7 @@ fn loop_orders() -> Vec<DocumentedRoute> {
 fn task_orders() -> Vec<DocumentedRoute> {
     vec![
         order("/api/tasks/{id}/retry", "Makes a task ready again", "EmptyOrder"),
-        order("/api/tasks/{id}/approve", "Approves checks that an agent wrote", "EmptyOrder"),
+        order("/api/tasks/{id}/approve", "Approves checks that an agent wrote", "ApprovalOrder"),
         order("/api/tasks/{id}/land", "Merges the accepted work of a task", "EmptyOrder"),
     ]
 }

@@ -35,14 +35,17 @@ pub(super) struct RunListQuery {
     before: Option<String>,
     status: Option<String>,
     kind: Option<String>,
+    verdict: Option<String>,
+    method: Option<String>,
 }
 
 pub(super) async fn list_runs(
     State(context): State<SharedContext>,
     QueryValues(query): QueryValues<RunListQuery>,
 ) -> ApiResult {
-    let RunListQuery { limit, before, status, kind } = query;
-    let request = RunPageRequest { limit: page_size(limit)?, before, status, kind, ..RunPageRequest::default() };
+    let RunListQuery { limit, before, status, kind, verdict, method } = query;
+    let limit = page_size(limit)?;
+    let request = RunPageRequest { limit, before, status, kind, verdict, method, ..RunPageRequest::default() };
     let page = run_use_case(&context, async move |context| load_run_page(&context.project, &request).await).await?;
     let runs: Vec<Value> = page.runs.iter().map(ListedRun::to_json).collect();
     Ok(JsonAnswer::ok(json!({ "runs": runs, "next": page.next })))

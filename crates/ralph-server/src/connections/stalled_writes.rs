@@ -75,3 +75,44 @@ impl AsyncWrite for StallGuardedStream {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// More than the buffers of a connection.
+    const LARGE_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+    async fn connect() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (listener.accept().await.unwrap().0, client)
+    }
+
+    // fault: 102, 104
+    #[tokio::test]
+    async fn an_answer_that_the_client_does_not_read_ends_with_an_error() {
+        let (server, client) = connect().await;
+        let mut guarded = StallGuardedStream::new(server, Duration::from_millis(50));
+        let written = guarded.write_all(&vec![0; LARGE_ANSWER_BYTES]).await;
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(client);
+    }
+
+    // fault: 104
+    #[tokio::test]
+    async fn a_client_that_reads_gets_all_of_a_large_answer() {
+        let (server, mut client) = connect().await;
+        let mut guarded = StallGuardedStream::new(server, Duration::from_secs(60));
+        let writing = tokio::spawn(async move { guarded.write_all(&vec![0; LARGE_ANSWER_BYTES]).await });
+        let (mut received, mut buffer) = (0, vec![0; 64 * 1024]);
+        while received < LARGE_ANSWER_BYTES {
+            received += client.read(&mut buffer).await.unwrap();
+        }
+        writing.await.unwrap().unwrap();
+        assert_eq!(received, LARGE_ANSWER_BYTES);
+    }
+}

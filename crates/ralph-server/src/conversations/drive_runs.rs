@@ -35,8 +35,12 @@ async fn drive(context: &SharedContext, outcome: MessageOutcome) -> AppResult<()
     match outcome {
         MessageOutcome::Replied => Ok(()),
         MessageOutcome::Start(prepared, settings) => {
-            let started = context.driver.start_stored_workflow(*prepared, *settings, Arc::new(QuietObserver));
-            started.await.map(drop)
+            let run = prepared.run.clone();
+            let started = context.driver.start_stored_workflow(*prepared, *settings, Arc::new(QuietObserver)).await;
+            if started.is_err() {
+                context.conversations.forget_unstarted_run(&run).await?;
+            }
+            started.map(drop)
         }
         MessageOutcome::Resume(found) => {
             let FoundWorkflowRun { store, run } = *found;

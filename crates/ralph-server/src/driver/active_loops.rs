@@ -86,3 +86,39 @@ impl Drop for LoopGuard {
         self.active.close_channel(&self.run);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: U5
+    #[tokio::test]
+    async fn more_loops_than_the_limit_are_refused_until_one_has_ended() {
+        let active = Arc::new(ActiveLoops::default());
+        let most = crate::driver::MAX_ACTIVE_LOOPS;
+        let mut channels: Vec<_> =
+            (0..most).map(|number| active.open_channel(&number.to_string(), most).unwrap()).collect();
+        assert!(active.open_channel("one more", most).is_none());
+        assert!(active.open_channel("0", most).is_none(), "it is active already");
+        // The worker has its own channel.
+        assert!(active.open_new_channel("worker").is_some());
+        active.close_channel("worker");
+        let mut first = channels.remove(0);
+        active.spawn("0".to_owned(), async move { drop(first.recv().await) });
+        active.forward_signal(SignalRequest::CheckOrders);
+        while active.lock().len() == most {
+            tokio::task::yield_now().await;
+        }
+        assert!(active.open_channel("one more", most).is_some());
+    }
+
+    // spec: U5
+    #[tokio::test]
+    async fn a_loop_that_panics_makes_room_too() {
+        let active = Arc::new(ActiveLoops::default());
+        let _channel = active.open_channel("a", 1).unwrap();
+        active.spawn("a".to_owned(), async { panic!("on purpose") });
+        active.wait_until_idle().await.unwrap();
+        assert!(active.open_channel("b", 1).is_some());
+    }
+}

@@ -4,6 +4,7 @@ mod loop_records;
 mod quiet_observer;
 mod resume_loops;
 mod started_loop;
+mod task_deferrals;
 mod task_worker;
 mod workflow_loops;
 
@@ -27,7 +28,8 @@ use active_loops::ActiveLoops;
 use loop_records::{LoopRecords, RecordedLoop};
 pub(crate) use quiet_observer::QuietObserver;
 use started_loop::StartedLoop;
-pub use task_worker::WorkResultReporter;
+pub(crate) use task_deferrals::{DeferredTask, TaskDeferrals};
+pub use task_worker::{WorkResultReporter, WorkerScreen};
 
 /// Loops that may be active at the same time.
 const MAX_ACTIVE_LOOPS: usize = 32;
@@ -40,6 +42,7 @@ pub(crate) struct LoopDriver {
     conversations: Arc<ConversationHub>,
     active: Arc<ActiveLoops>,
     records: LoopRecords,
+    deferrals: Arc<TaskDeferrals>,
     /// The server stops: loops end because of it, and the next server resumes them.
     is_stopping: AtomicBool,
 }
@@ -52,13 +55,18 @@ impl LoopDriver {
         conversations: Arc<ConversationHub>,
     ) -> Self {
         let records = LoopRecords::new(&project);
-        let (active, is_stopping) = (Arc::default(), AtomicBool::new(false));
-        Self { keeper, config, project, conversations, active, records, is_stopping }
+        let (active, deferrals, is_stopping) = (Arc::default(), Arc::default(), AtomicBool::new(false));
+        Self { keeper, config, project, conversations, active, records, deferrals, is_stopping }
     }
 
     /// Returns the process that starts agents and checks.
     pub(crate) fn keeper(&self) -> Keeper {
         self.keeper.clone()
+    }
+
+    /// Returns the tasks that the worker of this process could not start.
+    pub(crate) fn deferrals(&self) -> &TaskDeferrals {
+        &self.deferrals
     }
 
     /// Starts a run, and returns its id as soon as it holds its locks. `when_ended` gets its result.
@@ -136,7 +144,7 @@ impl LoopDriver {
     /// Forgets a loop that has not started.
     fn forget(&self, recorded: &RecordedLoop) {
         self.active.close_channel(&recorded.run);
-        self.records.remove(recorded);
+        self.records.remove_own(recorded);
     }
 
     fn drive<W: Future<Output = ()> + Send>(
@@ -163,7 +171,7 @@ impl LoopDriver {
     /// Forgets a loop that has ended. One that ended because the server stops is resumed by the next server.
     fn forget_ended(&self, recorded: &RecordedLoop) {
         if !self.is_stopping.load(Ordering::Acquire) {
-            self.records.remove(recorded);
+            self.records.remove_all(recorded);
         }
     }
 

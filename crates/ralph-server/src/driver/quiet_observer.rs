@@ -2,12 +2,9 @@
 use std::time::Duration;
 
 use ralph_agents::AgentEvent;
-use ralph_app::error::{AppError, AppResult};
-use ralph_app::landing::LandResult;
-use ralph_app::work::{TaskEvent, WorkObserver};
 use ralph_app::workflow_runs::{EventSource, WorkflowFact, WorkflowObserver};
 use ralph_core::fact::Fact;
-use ralph_engine::run_driver::{JournalPosition, RunObserver, RunPlan};
+use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
 pub(crate) struct QuietObserver;
 
@@ -31,20 +28,4 @@ impl WorkflowObserver for QuietObserver {
     fn on_agent_event(&self, _node: &str, _event: &AgentEvent) {}
 
     fn on_warning(&self, _text: &str) {}
-}
-
-impl WorkObserver for QuietObserver {
-    fn on_task_event(&self, _event: &TaskEvent<'_>) {}
-
-    fn on_landing(&self, _task: &str, _result: &AppResult<LandResult>) {}
-
-    fn on_warning(&self, _task: &str, _text: &str) {}
-
-    fn stage_observer(&self, _plan: &RunPlan) -> AppResult<Box<dyn RunObserver>> {
-        Ok(Box::new(Self))
-    }
-
-    fn describe_error(&self, error: &AppError) -> String {
-        error.to_string()
-    }
 }

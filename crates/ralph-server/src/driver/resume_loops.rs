@@ -26,7 +26,7 @@ impl LoopDriver {
                 LoopKind::Workflow => self.resume_recorded_workflow(&recorded.run).await,
             };
             if let Ok(RecordState::Outdated) = resumed {
-                self.records.remove(&recorded);
+                self.records.remove_all(&recorded);
             }
         }
     }

@@ -3,6 +3,7 @@ use ralph_app::inbox::{ExhaustedLimit, InboxAnswer};
 use serde_json::{Value, json};
 
 use super::display::{DisplayText, path_segment};
+use super::frame::PageLink;
 
 /// A button that sends an order at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(super) struct OrderForm {
 /// An order that a reader can give.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Controls {
+    /// Where the text is that must be read before the order can be given.
+    pub(super) review: Option<PageLink>,
     pub(super) buttons: Vec<OrderButton>,
     pub(super) forms: Vec<OrderForm>,
 }
@@ -73,17 +76,25 @@ impl OrderForm {
 
 impl Controls {
     fn button(button: OrderButton) -> Self {
-        Self { buttons: vec![button], forms: Vec::new() }
+        Self { buttons: vec![button], ..Self::default() }
     }
 
-    /// Returns the controls that answer an item of the inbox.
+    fn review(label: &str, href: String) -> Self {
+        Self { review: Some(PageLink { href, text: label.into() }), ..Self::default() }
+    }
+
+    /// Returns the controls that answer an item of the inbox. What is decided by reading a text leads to the text.
     pub(super) fn for_answer(answer: &InboxAnswer) -> Self {
         match answer {
-            InboxAnswer::ApproveCommands | InboxAnswer::ReadLog { .. } => Self::default(),
+            InboxAnswer::ReadLog { .. } => Self::default(),
+            InboxAnswer::ApproveCommands => Self::review("Read the commands", "/commands".to_owned()),
             InboxAnswer::ApproveTask { task } => {
-                Self::button(task_button("Approve the checks", task, "approve", "The checks are approved.").primary())
+                Self::review("Read the checks", format!("/tasks/{}#waiting", path_segment(task)))
             }
-            InboxAnswer::AnswerWorkflow { run, node, decisions } => Self::for_question(run, node, decisions),
+            InboxAnswer::AnswerWorkflow { run, node, .. } => {
+                let href = format!("/workflow-runs/{}#question-{}", path_segment(run), path_segment(node));
+                Self::review("Read the question", href)
+            }
             InboxAnswer::DecideClaim { id } => Self::for_claim(&claim_path(id)),
             InboxAnswer::AnswerQuestion { id, is_task } => Self::for_agent_question(id, *is_task),
             InboxAnswer::Continue { id, limit, is_task } => Self::for_exhausted(id, *limit, *is_task),
@@ -106,27 +117,45 @@ impl Controls {
         }
     }
 
-    /// Returns the controls that answer a question of a workflow.
-    pub(super) fn for_question(run: &str, node: &str, decisions: &[String]) -> Self {
+    /// Returns the controls that approve the checks of a task that the page shows. `seen` is the digest of the shown text.
+    pub(super) fn for_shown_checks(task: &str, seen: &str) -> Self {
+        let path = format!("{}/approve", task_path(task));
+        let body = json!({ "seen": seen });
+        Self::button(OrderButton::new("Approve the checks", path, &body, "The checks are approved.").primary())
+    }
+
+    /// Returns the controls that approve the commands of the project that the page shows.
+    pub(super) fn for_shown_commands(seen: &str) -> Self {
+        let body = json!({ "seen": seen });
+        let path = "/api/commands/approve".to_owned();
+        Self::button(OrderButton::new("Approve all of this", path, &body, "The commands are approved.").primary())
+    }
+
+    /// Returns the controls that answer a question of a workflow that the page shows.
+    pub(super) fn for_shown_question(run: &str, seen: &str, decisions: &[String]) -> Self {
         let path = format!("/api/workflow-runs/{}/answers", path_segment(run));
         let button = |decision: &String| {
-            let body = json!({ "node": node, "decision": decision });
+            let body = json!({ "seen": seen, "decision": decision });
             let label = capitalize(decision);
-            let button = OrderButton::new(&label, path.clone(), &body, "The workflow has your answer.");
-            if decision == "reject" { button.danger("") } else { button.primary() }
+            OrderButton::new(&label, path.clone(), &body, "The workflow has your answer.").primary()
         };
-        let reject = json!({ "node": node, "decision": "reject" });
+        let reject = json!({ "seen": seen, "decision": "reject" });
         let form = OrderForm::new("Reject", path.clone(), "text", "what must change").with_body(&reject);
         Self {
             buttons: decisions.iter().filter(|decision| *decision != "reject").map(button).collect(),
             forms: vec![form.with_done("The workflow has your answer.")],
+            ..Self::default()
         }
     }
 
     fn for_claim(path: &str) -> Self {
         let accept = OrderButton::new("Accept", format!("{path}/accept"), &json!({}), "The claim is accepted.");
         let reject = OrderForm::new("Reject", format!("{path}/reject"), "because", "why, for the next prompt");
-        Self { buttons: vec![accept.primary()], forms: vec![reject.optional().with_done("The claim is rejected.")] }
+        Self {
+            buttons: vec![accept.primary()],
+            forms: vec![reject.optional().with_done("The claim is rejected.")],
+            ..Self::default()
+        }
     }
 
     fn for_agent_question(id: &str, is_task: bool) -> Self {
@@ -136,6 +165,7 @@ impl Controls {
         Self {
             buttons: vec![proceed],
             forms: vec![form.with_done("The agent gets the answer. Continue when you are ready.")],
+            ..Self::default()
         }
     }
 
@@ -151,13 +181,17 @@ impl Controls {
         let body = json!({ "limits": limits });
         let more = OrderButton::new(label, format!("{path}/resume"), &body, "The run continues.").primary();
         let again = is_task.then(|| task_button("Retry", id, "retry", "The task is ready again."));
-        Self { buttons: std::iter::once(more).chain(again).collect(), forms: Vec::new() }
+        Self { buttons: std::iter::once(more).chain(again).collect(), ..Self::default() }
     }
 
     fn for_stalled(path: &str, id: &str, is_task: bool) -> Self {
         let form = OrderForm::new("Continue", format!("{path}/resume"), "guidance", "what the agent must know");
         let again = is_task.then(|| task_button("Retry", id, "retry", "The task is ready again."));
-        Self { buttons: again.into_iter().collect(), forms: vec![form.with_done("The run continues.")] }
+        Self {
+            buttons: again.into_iter().collect(),
+            forms: vec![form.with_done("The run continues.")],
+            ..Self::default()
+        }
     }
 
     /// Returns the controls of a run that was interrupted, and that no process drives.
@@ -167,6 +201,7 @@ impl Controls {
         Self {
             buttons: vec![run_button("Resume", run, "resume", "The run continues.").primary()],
             forms: vec![guide.with_done("The guidance is in the next prompt.")],
+            ..Self::default()
         }
     }
 
@@ -188,6 +223,7 @@ impl Controls {
         Self {
             buttons: vec![pause, more, cancel.danger("Cancel this run?")],
             forms: vec![guide.with_done("The guidance is in the next prompt.")],
+            ..Self::default()
         }
     }
 }
@@ -225,15 +261,29 @@ mod tests {
 
     // spec: U10
     #[test]
-    fn a_question_has_a_button_for_every_decision_and_a_form_to_reject() {
-        let decisions = ["approve", "later", "reject"].map(str::to_owned).to_vec();
-        let answer = InboxAnswer::AnswerWorkflow { run: "r/1".to_owned(), node: "gate".to_owned(), decisions };
-        let controls = Controls::for_answer(&answer);
+    fn a_shown_question_has_a_button_for_every_decision_and_a_form_to_reject() {
+        let decisions = ["approve", "later", "reject"].map(str::to_owned);
+        let controls = Controls::for_shown_question("r/1", "d1", &decisions);
         let labels: Vec<&str> = controls.buttons.iter().map(|button| button.label.as_str()).collect();
         assert_eq!(labels, ["Approve", "Later"]);
         assert_eq!(controls.buttons[0].path, "/api/workflow-runs/r%2F1/answers");
-        assert_eq!(controls.buttons[0].body, r#"{"decision":"approve","node":"gate"}"#);
-        assert_eq!(controls.forms[0].body, r#"{"decision":"reject","node":"gate"}"#);
+        assert_eq!(controls.buttons[0].body, r#"{"decision":"approve","seen":"d1"}"#);
+        assert_eq!(controls.forms[0].body, r#"{"decision":"reject","seen":"d1"}"#);
+    }
+
+    // spec: U10
+    #[test]
+    fn without_the_text_a_decision_can_only_be_read() {
+        let decisions = vec!["approve".to_owned()];
+        let answers = [
+            InboxAnswer::ApproveCommands,
+            InboxAnswer::ApproveTask { task: "T-1".to_owned() },
+            InboxAnswer::AnswerWorkflow { run: "r".to_owned(), node: "gate".to_owned(), decisions },
+        ];
+        let controls = answers.map(|answer| Controls::for_answer(&answer));
+        assert_eq!(controls.each_ref().map(|controls| controls.buttons.len() + controls.forms.len()), [0, 0, 0]);
+        let hrefs = controls.map(|controls| controls.review.unwrap().href);
+        assert_eq!(hrefs, ["/commands", "/tasks/T-1#waiting", "/workflow-runs/r#question-gate"]);
     }
 
     // spec: U10

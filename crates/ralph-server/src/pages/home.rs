@@ -15,6 +15,7 @@ use super::controls::{Controls, capitalize};
 use super::display::{DisplayText, DisplayTime, StatusMark, path_segment, short_cost, without_status};
 use super::frame::{NavPage, PageError, PageFrame, PageHeading, PageRequest, PageResult, ProjectState, render};
 use super::run_table::RunLine;
+use super::shown_decision::load_entries;
 use crate::context::ServerContext;
 
 /// How far back the table of ended runs goes: from the evening to the morning.
@@ -59,6 +60,8 @@ pub(super) struct InboxEntry {
     pub(super) since: Option<DisplayTime>,
     pub(super) notes: Vec<String>,
     pub(super) commands: Vec<DisplayText>,
+    /// The text that the controls decide on; empty if there is none.
+    pub(super) text: DisplayText,
     pub(super) controls: Controls,
 }
 
@@ -69,7 +72,7 @@ impl InboxEntry {
             (_, Some(run)) if is_workflow => format!("/workflow-runs/{}", path_segment(run)),
             (_, Some(run)) => format!("/runs/{}", path_segment(run)),
             (Some(task), None) => format!("/tasks/{}", path_segment(task)),
-            (None, None) => "/workflows".to_owned(),
+            (None, None) => "/commands".to_owned(),
         };
         let holds = item.holds_slot.then(|| "holds a slot".to_owned());
         let blocks = (item.blocked_tasks > 0).then(|| match item.blocked_tasks {
@@ -85,6 +88,7 @@ impl InboxEntry {
             since: item.since.map(|since| DisplayTime::new(since.0)),
             notes: holds.into_iter().chain(blocks).collect(),
             commands: (context.words.inbox_commands)(&item.answer).into_iter().map(DisplayText::from).collect(),
+            text: DisplayText::default(),
             controls: Controls::for_answer(&item.answer),
         }
     }
@@ -231,8 +235,11 @@ async fn load_home(request: &PageRequest) -> Result<HomePage, AppError> {
     let newest_workflows = list_workflow_runs(&context.project, RECENT_RUN_WINDOW).await?;
     let ended_workflows = newest_workflows.iter().filter(|run| run.ended_at.is_some_and(|at| at >= since));
     let heading = PageHeading { title: "Home", nav: NavPage::Home, api: "/api/inbox".to_owned() };
+    let (first, others) = state.inbox.split_at(state.inbox.len().min(OPEN_INBOX_ITEMS));
+    let mut inbox = load_entries(context, first).await;
+    inbox.extend(others.iter().map(|item| InboxEntry::new(context, item)));
     Ok(HomePage {
-        inbox: state.inbox.iter().map(|item| InboxEntry::new(context, item)).collect(),
+        inbox,
         running: running_loops(context, &state),
         workflows: state.workflows.iter().filter(|run| run.parent.is_none()).map(RunningWorkflow::new).collect(),
         ended: ended.into_iter().map(RunLine::new).collect(),
@@ -310,6 +317,7 @@ mod tests {
             since: None,
             notes: vec!["blocks 2 tasks".to_owned()],
             commands: vec!["ralph retry T-1".into()],
+            text: DisplayText::default(),
             controls: Controls::for_answer(&item.answer),
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct RunQuery {
     agent: Option<String>,
     task: Option<String>,
     role: Option<String>,
+    verdict: Option<String>,
+    method: Option<String>,
     before: Option<String>,
     limit: Option<u32>,
 }
@@ -52,6 +54,8 @@ struct RunsPage {
     task: DisplayText,
     role: DisplayText,
     kind: DisplayText,
+    verdict: DisplayText,
+    method: DisplayText,
     is_filtered: bool,
     is_first_page: bool,
     first_href: String,
@@ -68,6 +72,8 @@ impl RunQuery {
             agent: filled(&self.agent),
             task: filled(&self.task),
             role: filled(&self.role),
+            verdict: filled(&self.verdict),
+            method: filled(&self.method),
             status: filled(&self.status),
             limit: self.limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE),
         }
@@ -82,6 +88,8 @@ impl RunQuery {
             ("agent", filter.agent.as_deref()),
             ("task", filter.task.as_deref()),
             ("role", filter.role.as_deref()),
+            ("verdict", filter.verdict.as_deref()),
+            ("method", filter.method.as_deref()),
             ("before", before),
         ];
         let pairs = fields.iter().filter_map(|(name, value)| Some(format!("{name}={}", path_segment((*value)?))));
@@ -109,6 +117,8 @@ pub(super) async fn show_runs(request: PageRequest, Query(query): Query<RunQuery
         task: text(&filter.task),
         role: text(&filter.role),
         kind: text(&filter.kind),
+        verdict: text(&filter.verdict),
+        method: text(&filter.method),
         is_filtered: query.href(None) != "/runs",
         is_first_page: filter.before.is_none(),
         first_href: query.href(None),

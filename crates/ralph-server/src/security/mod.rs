@@ -1,4 +1,4 @@
-//! Permissions of requests. Reads on loopback need no token; every order needs the token of the project, or the session
+//! Permissions of requests. Reads of this machine need no token; every order needs the token of the project, or the session
 //! cookie of a browser together with a matching origin and the CSRF header. Agents of the project cannot give orders.
 mod access_token;
 mod login;
@@ -40,7 +40,6 @@ impl ServerReach {
 
 /// The settings for the checks of a request.
 pub(crate) struct SecuritySettings {
-    pub reach: ServerReach,
     pub token: AccessToken,
     pub logins: LoginCodes,
     pub hosts: AllowedHosts,
@@ -51,7 +50,6 @@ impl SecuritySettings {
     pub(crate) fn open(project: &Project, address: IpAddr, extra_hosts: Vec<String>) -> Result<Self, AccessTokenError> {
         let reach = ServerReach::of_address(address);
         Ok(Self {
-            reach,
             token: AccessToken::open(project)?,
             logins: LoginCodes::open(project)?,
             hosts: AllowedHosts::new(reach, extra_hosts),

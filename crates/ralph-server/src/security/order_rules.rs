@@ -48,6 +48,7 @@ pub(super) struct OrderRequest<'a> {
     pub headers: &'a HeaderMap,
     pub credentials: Credentials,
     pub origin: RequestOrigin,
+    pub reach: ServerReach,
 }
 
 impl OrderRequest<'_> {
@@ -56,7 +57,7 @@ impl OrderRequest<'_> {
         if self.origin == RequestOrigin::Foreign {
             return Err(Problem::new(StatusCode::FORBIDDEN, "the request comes from a page of another site"));
         }
-        let is_local_conversation = security.reach == ServerReach::Loopback && is_conversation_path(self.path);
+        let is_local_conversation = self.reach == ServerReach::Loopback && is_conversation_path(self.path);
         let may_skip_token = is_local_conversation || is_signed_path(self.path);
         match self.credentials {
             Credentials::Token => {}

@@ -35,15 +35,16 @@ async fn admit_request(context: &SharedContext, request: &Parts) -> Result<Sessi
         )
         .with_hint("use the printed address, or name the host: ralph serve --allow-host NAME"));
     };
+    let reach = security.hosts.reach_of_request(headers, authority);
     let is_order = !matches!(request.method, Method::GET | Method::HEAD);
-    if security.reach == ServerReach::Network && is_conversation_path(path) {
-        return Err(Problem::new(StatusCode::NOT_FOUND, "/test is available on loopback only"));
+    if reach == ServerReach::Network && is_conversation_path(path) {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "/test is available on this machine only, without a proxy"));
     }
     let credentials = Credentials::from_headers(security, headers);
     let origin = RequestOrigin::from_headers(headers, authority);
     if is_order {
-        OrderRequest { path, headers, credentials, origin }.check(security)?;
-    } else if security.reach == ServerReach::Network && credentials == Credentials::Missing && path != LOGIN_PATH {
+        OrderRequest { path, headers, credentials, origin, reach }.check(security)?;
+    } else if reach == ServerReach::Network && credentials == Credentials::Missing && path != LOGIN_PATH {
         return Err(missing_token_problem());
     }
     if is_order || path == LOGIN_PATH {

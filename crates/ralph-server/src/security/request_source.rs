@@ -7,6 +7,14 @@ use ralph_process::LoopbackConnection;
 use super::ServerReach;
 
 const FETCH_SITE_HEADER: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Headers that only a proxy adds.
+const PROXY_HEADERS: [HeaderName; 5] = [
+    header::FORWARDED,
+    header::VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 /// The addresses of the connection that a request came over.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +53,14 @@ impl AllowedHosts {
         (is_only && is_same && self.allows(authority)).then_some(authority)
     }
 
+    /// Returns where a request may come from. The connection says nothing: that of a proxy comes from this machine. So only a
+    /// request that names this machine, and that no proxy has marked, has the rights of a local one.
+    pub(super) fn reach_of_request(&self, headers: &HeaderMap, authority: &str) -> ServerReach {
+        let names_this_machine = host_of_authority(authority).is_some_and(is_loopback_name);
+        let is_marked = PROXY_HEADERS.iter().any(|name| headers.contains_key(name));
+        if names_this_machine && !is_marked { self.reach } else { ServerReach::Network }
+    }
+
     fn allows(&self, authority: &str) -> bool {
         let Some(host) = host_of_authority(authority) else { return false };
         let host = host.to_ascii_lowercase();
@@ -53,6 +69,13 @@ impl AllowedHosts {
             Ok(address) => self.reach == ServerReach::Network || address.to_canonical().is_loopback(),
             Err(_) => host == "localhost" || self.names.contains(&host),
         }
+    }
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
     }
 }
 
@@ -125,6 +148,25 @@ mod tests {
         }
         assert!(is_allowed(ServerReach::Network, "192.168.1.2:3000"));
         assert!(!is_allowed(ServerReach::Network, "evil.test:3000"));
+    }
+
+    // spec: X2
+    #[test]
+    fn only_a_request_for_this_machine_that_no_proxy_has_marked_is_local() {
+        let hosts = AllowedHosts::new(ServerReach::Loopback, vec!["ralph.example".to_owned()]);
+        let reach = |authority: &str, marks: &[HeaderName]| {
+            let mark = |name: &HeaderName| (name.clone(), axum::http::HeaderValue::from_static("203.0.113.9"));
+            hosts.reach_of_request(&HeaderMap::from_iter(marks.iter().map(mark)), authority)
+        };
+        for host in ["localhost:3000", "LOCALHOST", "127.0.0.1:3000", "[::1]:3000"] {
+            assert_eq!(reach(host, &[]), ServerReach::Loopback, "{host}");
+            for header in PROXY_HEADERS {
+                assert_eq!(reach(host, &[header]), ServerReach::Network, "{host}");
+            }
+        }
+        assert_eq!(reach("ralph.example:3000", &[]), ServerReach::Network);
+        let public = AllowedHosts::new(ServerReach::Network, Vec::new());
+        assert_eq!(public.reach_of_request(&HeaderMap::new(), "localhost"), ServerReach::Network);
     }
 
     // fault: 99

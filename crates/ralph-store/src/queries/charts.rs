@@ -1,6 +1,7 @@
 //! Sums for charts: iterations to done, cost of accepted tasks, verdicts on claims, and times of checks.
 use ralph_core::event::UnixMillis;
 
+use super::runs::DECIDING_METHOD;
 use crate::driver::statement::sql;
 use crate::driver::{DatabaseRow, DriverError};
 use crate::{Store, StoreError};
@@ -81,11 +82,11 @@ impl Store {
 
     /// Returns how many claims were accepted, rejected and not evaluated, by the method that decided.
     pub async fn claim_verdicts(&self, since: UnixMillis) -> Result<Vec<ClaimVerdictRow>, StoreError> {
-        let sql = "SELECT verdict, method, COUNT(*) AS claims FROM (SELECT i.verdict AS verdict,
-                (SELECT v.method FROM verdicts AS v WHERE v.run = i.run AND v.iteration = i.number
-                    AND v.verdict = i.verdict AND i.verdict <> 'accepted' ORDER BY v.position LIMIT 1) AS method
+        let sql = format!(
+            "SELECT verdict, method, COUNT(*) AS claims FROM (SELECT i.verdict AS verdict, {DECIDING_METHOD} AS method
                 FROM iterations AS i WHERE i.verdict IS NOT NULL AND i.started_at >= $1) AS decided
-            GROUP BY 1, 2 ORDER BY claims DESC, verdict, method";
+            GROUP BY 1, 2 ORDER BY claims DESC, verdict, method"
+        );
         let read = |row: &DatabaseRow| -> Result<ClaimVerdictRow, DriverError> {
             Ok(ClaimVerdictRow { verdict: row.get("verdict")?, method: row.get("method")?, claims: row.get("claims")? })
         };

@@ -31,6 +31,10 @@ pub struct RunPageFilter<'a> {
     pub role: &'a str,
     /// Stored statuses, of which one suffices. The first one empty: every status.
     pub statuses: [&'a str; 2],
+    /// Only runs with a claim of this verdict, among them the passes of workflow runs. Empty: every run.
+    pub verdict: &'a str,
+    /// With a verdict: the method that decided, or `none`. Empty: every method.
+    pub method: &'a str,
     pub limit: u32,
 }
 
@@ -60,6 +64,10 @@ pub(crate) fn find_gap(numbers: impl Iterator<Item = i64>, after: i64, expected_
     (expected <= expected_end).then_some(expected)
 }
 
+/// Selects the method that decided on the claim of iteration `i`. An accepted claim has none.
+pub(crate) const DECIDING_METHOD: &str = "(SELECT v.method FROM verdicts AS v WHERE v.run = i.run
+    AND v.iteration = i.number AND v.verdict = i.verdict AND i.verdict <> 'accepted' ORDER BY v.position LIMIT 1)";
+
 impl Store {
     /// Returns the newest runs, newest first, without the passes of workflow runs.
     pub async fn recent_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
@@ -70,20 +78,23 @@ impl Store {
         self.rows(sql!(sql, limit), RunRow::from_row).await
     }
 
-    /// Returns a page of runs, newest first, without the passes of workflow runs.
+    /// Returns a page of runs, newest first. Without a filter for verdicts, it has no passes of workflow runs.
     pub async fn page_of_runs(&self, page: &RunPageFilter<'_>) -> Result<Vec<RunRow>, StoreError> {
         let (started_at, id) = self.page_position("runs", page.before).await?;
         let sql = format!(
-            "SELECT {} FROM runs WHERE workflow IS NULL AND started_at <= $1 AND (started_at < $1 OR id < $2)
+            "SELECT {} FROM runs WHERE (workflow IS NULL OR $10 <> '') AND started_at <= $1 AND (started_at < $1 OR id < $2)
              AND ($3 = '' OR kind = $3) AND ($4 = '' OR status = $4 OR status = $5)
              AND ($6 = '' OR agent = $6) AND ($7 = '' OR task = $7) AND ($8 = '' OR role = $8)
+             AND ($10 = '' OR EXISTS (SELECT 1 FROM iterations AS i WHERE i.run = runs.id AND i.verdict = $10
+                AND ($11 = '' OR COALESCE({DECIDING_METHOD}, 'none') = $11)))
              ORDER BY started_at DESC, id DESC LIMIT $9",
             RunRow::COLUMNS
         );
-        let RunPageFilter { before: _, kind, agent, task, role, statuses: [first, second], limit } = *page;
-        let [id, kind, first, second, agent, task, role] =
-            [&id, kind, first, second, agent, task, role].map(SqlValue::verbatim);
-        let statement = sql!(sql, started_at, id, kind, first, second, agent, task, role, limit);
+        let RunPageFilter { before: _, kind, agent, task, role, statuses, verdict, method, limit } = *page;
+        let [first, second] = statuses;
+        let [id, kind, first, second, agent, task, role, verdict, method] =
+            [&id, kind, first, second, agent, task, role, verdict, method].map(SqlValue::verbatim);
+        let statement = sql!(sql, started_at, id, kind, first, second, agent, task, role, limit, verdict, method);
         self.rows(statement, RunRow::from_row).await
     }
 

@@ -273,6 +273,7 @@ CREATE INDEX tasks_taken ON tasks (id) WHERE owner IS NOT NULL;
 CREATE INDEX tasks_by_status ON tasks (status, priority, seq);
 CREATE INDEX runs_going_on ON runs (started_at) WHERE status = 'running';
 CREATE INDEX tasks_by_spec ON tasks (spec, id) WHERE spec IS NOT NULL;
+CREATE INDEX tasks_by_change ON tasks (updated_at);
 CREATE INDEX runs_added_up ON runs (started_at, role, task, status, exit_code, iterations, worked_ms, rejected, unpriced,
     cost_micros, judges_micros, input_tokens, output_tokens);
 

@@ -37,6 +37,9 @@ pub struct DrawnNode {
 /// The curve of a dependency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnEdge {
+    /// The keys of the nodes at its ends.
+    pub from: String,
+    pub to: String,
     /// The `d` attribute of a `<path>`.
     pub path: String,
     /// Whether the node at its end has a condition.
@@ -55,14 +58,15 @@ impl GraphDrawing {
 
     fn add_graph(&mut self, nodes: &[Node], layout: &GraphLayout<'_>, group: &str, origin: Point) {
         let boxes: BTreeMap<&NodeId, &NodeBox<'_>> = nodes.iter().map(|node| &node.id).zip(&layout.boxes).collect();
+        let key_of = |id: &NodeId| if group.is_empty() { id.to_string() } else { format!("{group}/{id}") };
         for (node, to) in nodes.iter().zip(&layout.boxes) {
-            for from in node.depends_on.iter().filter_map(|id| boxes.get(id)) {
-                let path = edge_path(from, to, origin);
-                self.edges.push(DrawnEdge { path, is_optional: node.when.is_some() });
+            for (id, from) in node.depends_on.iter().filter_map(|id| Some((id, boxes.get(id)?))) {
+                let (path, is_optional) = (edge_path(from, to, origin), node.when.is_some());
+                self.edges.push(DrawnEdge { from: key_of(id), to: key_of(&node.id), path, is_optional });
             }
         }
         for (node, node_box) in nodes.iter().zip(&layout.boxes) {
-            let key = if group.is_empty() { node.id.to_string() } else { format!("{group}/{}", node.id) };
+            let key = key_of(&node.id);
             let (x, y) = (origin.x + node_box.at.x, origin.y + node_box.at.y);
             self.nodes.push(DrawnNode {
                 label: shorten(node.id.as_str()),

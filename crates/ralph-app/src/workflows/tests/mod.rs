@@ -26,6 +26,12 @@ fn load(text: &str) -> Result<LoadedWorkflow, Vec<WorkflowProblem>> {
     })
 }
 
+/// Loads a workflow without problems, for tests elsewhere.
+#[track_caller]
+pub(crate) fn load_test_workflow(text: &str) -> ralph_core::workflow::Workflow {
+    load(text).unwrap().workflow
+}
+
 fn describe(problem: &WorkflowProblem) -> String {
     let hint = problem.hint.as_ref().map(|hint| format!(" | {hint}")).unwrap_or_default();
     format!("{}:{}: {}{hint}", problem.line, problem.column, problem.message)

@@ -13,7 +13,7 @@ use ralph_server::{
 use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::out;
 use crate::commands::run::execute::with_keeper_and_threads;
-use crate::commands::tasks::work::prepare_server_worker;
+use crate::commands::tasks::work::{create_worker_screen, prepare_server_worker};
 use crate::error::CommandError;
 use crate::hints;
 
@@ -81,6 +81,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, CommandError> {
             inbox_commands: hints::for_inbox_answer,
             remedy: hints::for_loop_remedy,
         },
+        worker_screen: create_worker_screen,
         allowed_hosts: args.allow_host.clone(),
     };
     with_keeper_and_threads(async |keeper| {

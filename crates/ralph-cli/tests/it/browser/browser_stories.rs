@@ -2,7 +2,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 
-use super::browser_story::BrowserStory;
+use super::browser_story::{BrowserStory, print_login_url};
 use crate::harness::{Project, wait_until};
 use crate::server::server_process::ServerProcess;
 
@@ -156,6 +156,61 @@ fn a_person_finds_and_starts_runs_with_the_keyboard_alone() {
     let (project, _) = project_with_pages();
     let server = ServerProcess::start(&project, &[]);
     BrowserStory::new("keyboard_story", &project).play(&server);
+    server.stop();
+}
+
+/// Starts a story that says a line, does something, and lets the story continue to its end.
+fn play_with_pause(story: BrowserStory<'_>, server: &ServerProcess<'_>, line: &str, act: impl FnOnce()) {
+    let mut story = story.start(server);
+    let mut said = BufReader::new(story.stdout.take().unwrap()).lines();
+    let said = said.next().and_then(Result::ok).unwrap_or_default();
+    if said == line {
+        act();
+        story.stdin.take().unwrap().write_all(b"continue\n").unwrap();
+    }
+    let output = story.wait_with_output().unwrap();
+    assert!(output.status.success(), "{said}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, line);
+}
+
+// spec: U5
+#[test]
+fn the_filter_of_a_table_survives_a_change_of_the_page() {
+    let project = Project::new();
+    project.commit();
+    let create = |id: &str, title: &str| {
+        let task = ["task", "create", id, "spec", title, "--outcome", "done", "--acceptance", "it works"];
+        project.ralph(task).start().wait_without_invariants().expect(0);
+    };
+    create("T-1", "a kept row");
+    create("T-2", "another row");
+    let server = ServerProcess::start(&project, &[]);
+    play_with_pause(BrowserStory::new("filter_story", &project), &server, "filtered", || {
+        create("T-3", "a new row");
+        create("T-4", "a new row that is kept");
+    });
+    server.stop();
+}
+
+// spec: U5, U10, X6
+#[test]
+fn a_person_approves_on_the_page_only_what_the_page_shows() {
+    const WORKFLOW: &str = "name: greet\ndescription: d\nnodes:\n- id: hello\n  bash: echo hello\n";
+    let project = Project::new();
+    fs::create_dir_all(project.root().join(".ralph/workflows")).unwrap();
+    project.write(".ralph/workflows/greet.yaml", WORKFLOW);
+    project.commit();
+    let tasks = project.outside("tasks.yaml");
+    let checks = "- id: T-1\n  title: Greet\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    \
+                  coder: {verification_config: {command: touch canary}}\n";
+    fs::write(&tasks, checks).unwrap();
+    project.ralph(["task", "import", "--by-agent", tasks.to_str().unwrap()]).output().expect(0);
+    let server = ServerProcess::start(&project, &[]);
+    let login = print_login_url(&project, &server);
+    let story = BrowserStory::new("decision_story", &project).value("LOGIN_URL", login);
+    play_with_pause(story, &server, "read", || {
+        project.write(".ralph/workflows/greet.yaml", WORKFLOW.replace("echo hello", "rm -r /"));
+    });
     server.stop();
 }
 

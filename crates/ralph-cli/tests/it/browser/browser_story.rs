@@ -62,7 +62,7 @@ fn required_variable(name: &str) -> PathBuf {
     PathBuf::from(value)
 }
 
-fn print_login_url(project: &Project, server: &ServerProcess<'_>) -> String {
+pub fn print_login_url(project: &Project, server: &ServerProcess<'_>) -> String {
     let port = server.host.rsplit(':').next().unwrap();
     let printed = project.ralph(["serve", "--print-url", "--port", port]).start().wait_without_invariants().expect(0);
     printed.stdout.trim().to_owned()

@@ -1,7 +1,9 @@
 //! Conversations over HTTP: messages start workflows, and their messages come back.
 use std::fs;
 use std::process::Command;
+use std::sync::Barrier;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::server_process::ServerProcess;
@@ -176,6 +178,35 @@ fn a_conversation_shows_and_cancels_its_workflow_and_has_one_at_a_time() {
     server.stop();
 }
 
+// spec: W9
+// fault: 105
+#[test]
+fn of_messages_at_the_same_instant_one_starts_a_workflow() {
+    let project = project_with(&[("ralph", RALPH_LOOP)], "text working\nhang\n", "");
+    // Two servers of the project: what one of them remembers is not enough.
+    let servers = [ServerProcess::start(&project, &[]), ServerProcess::start(&project, &[])];
+    let start = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (server, start) = (&servers[number % 2], &start);
+            scope.spawn(move || {
+                start.wait();
+                send(server, "a", "run ralph");
+            });
+        }
+    });
+    project.wait_for("ready");
+    let said = messages(&servers[0], "a");
+    let count = |words: &str| said.iter().filter(|message| message.starts_with(words)).count();
+    assert_eq!(count("Workflow ralph started"), 1, "{said:#?}");
+    assert_eq!(count("error: this conversation has a workflow that has not ended"), 7, "{said:#?}");
+    assert_eq!(project.starts().len(), 1);
+    let [first, second] = servers;
+    first.running.signal(Signal::TERM);
+    first.running.wait_without_invariants().expect(143);
+    second.stop();
+}
+
 // spec: W9, W13, X2
 #[test]
 fn a_conversation_without_a_token_cannot_answer_and_one_with_the_token_can() {
@@ -202,6 +233,25 @@ fn a_conversation_without_a_token_cannot_answer_and_one_with_the_token_can() {
     assert_eq!(same["messages"].as_array().unwrap().len(), said.len());
     let listed = server.get("/api/conversations").expect(200).json();
     assert_eq!((&listed[0]["platform"], &listed[0]["conversationId"]), (&"http".into(), &"a".into()));
+    server.stop();
+}
+
+// spec: W9, W13
+#[test]
+fn a_conversation_cannot_answer_a_question_that_it_has_not_shown() {
+    let child = "name: child\ndescription: c\nnodes:\n- id: ask\n  approval:\n    message: Delete everything?\n";
+    let parent = "name: parent\ndescription: |\n  Starts another one.\n  Triggers: \"go on\"\nnodes:\n- id: inner\n  workflow: child\n";
+    let project = project_with(&[("child", child), ("parent", parent)], "text unused\n", "");
+    let server = ServerProcess::start(&project, &[]);
+    send(&server, "a", "go on");
+    wait_until("the child asks", || server.get("/api/inbox").json().to_string().contains("Delete everything?"));
+    let token = project.ralph(["serve", "--print-token"]).start().wait_without_invariants().expect(0).stdout;
+    let bearer = format!("Bearer {}", token.trim());
+    let headers = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
+    let message = json!({ "conversationId": "a", "message": "/workflow approve" }).to_string();
+    server.request("POST", "/api/conversations/message", &headers, &message).expect(200);
+    wait_for_message(&server, "a", "this conversation has not shown the question of ask");
+    assert_eq!(server.get("/api/inbox").json()["items"][0]["kind"], "workflow_question");
     server.stop();
 }
 

@@ -87,6 +87,34 @@ fn a_server_that_other_machines_reach_requires_the_token_for_every_request() {
     assert!(served.stop().stderr.contains("other machines can reach this server"));
 }
 
+// spec: X2
+// fault: 98
+#[test]
+fn a_request_through_a_proxy_has_not_the_rights_of_this_machine() {
+    let project = Project::new();
+    project.commit();
+    let served = ServedProject::start_with(&project, &["--allow-host", "ralph.example.org"]);
+    let named = |request: HttpRequest| request.header("Host", "ralph.example.org");
+    let marked = |request: HttpRequest| request.header("X-Forwarded-For", "203.0.113.9");
+    for path in READS {
+        named(HttpRequest::get(path)).send(served.port).expect(401);
+        marked(HttpRequest::get(path)).send(served.port).expect(401);
+    }
+    let messages = [HttpRequest::get("/test/messages/a"), HttpRequest::post("/test/message", &json!({}))];
+    for request in messages {
+        named(request.clone()).send(served.port).expect(404);
+        marked(request).bearer(&served.token).send(served.port).expect(404);
+    }
+    named(HttpRequest::get("/api/status")).bearer(&served.token).send(served.port).expect(200);
+    // A browser logs in under the name of the proxy.
+    let login = HttpRequest::get(format!("/login?token={}", served.login_code()));
+    let answer = named(login).send(served.port).expect(303);
+    let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    named(HttpRequest::get("/")).header("Cookie", &cookie).send(served.port).expect(200);
+    served.get("/api/status").expect(200);
+    served.stop();
+}
+
 /// Opens a login address, and returns the cookie.
 fn log_in(served: &ServedProject<'_>, code: &str) -> String {
     let answer = HttpRequest::get(format!("/login?token={code}")).send(served.port).expect(303);

@@ -74,6 +74,58 @@ fn a_run_that_a_person_has_paused_stays_paused_after_a_restart() {
     served.stop();
 }
 
+/// An agent that waits once.
+fn parking_script(time: &str) -> String {
+    format!("text <wait for=\"{time}\">the build runs</wait>\n---\ntext Done.\\n\\n{{promise}}\n")
+}
+
+fn start_parking<'a>(project: &'a Project) -> ServedProject<'a> {
+    let call = project.ralph(["serve", "--port", "0"]).env("RALPH_LIMITS_PARK_AFTER", "1s");
+    ServedProject::start_call(project, call)
+}
+
+fn journal_events(served: &ServedProject<'_>, run: &str) -> Vec<String> {
+    let events = served.get(&format!("/api/runs/{run}/events?limit=500")).expect(200).json();
+    let names = events["events"].as_array().unwrap().iter().map(|event| event["event"].as_str().unwrap().to_owned());
+    names.filter(|name| name == "agent.waiting" || name == "run.resumed" || name == "attempt.started").collect()
+}
+
+// spec: U5, L18
+#[test]
+fn a_run_that_waits_long_is_parked_by_the_server_and_continues_after_the_wait() {
+    let project = project_with_script(&parking_script("2s"));
+    let served = start_parking(&project);
+    let run = served.start_run(&json!({ "prompt": "x" }));
+    let ended = served.wait_for_status(&run, "completed");
+    assert_eq!(ended["iterations"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        journal_events(&served, &run),
+        ["attempt.started", "agent.waiting", "run.resumed", "attempt.started"],
+        "it released its locks and was resumed"
+    );
+    served.stop();
+}
+
+// spec: U5, L18
+// fault: 106
+#[test]
+fn a_parked_run_is_continued_once_by_the_server_that_follows_or_by_one_of_two() {
+    let project = project_with_script(&parking_script("6s"));
+    let first = start_parking(&project);
+    let run = first.start_run(&json!({ "prompt": "x" }));
+    wait_until("the run is parked", || first.get("/api/runs").json()["runs"][0]["now"]["activity"] == "parked");
+    first.server.signal(Signal::KILL);
+    first.server.wait_without_invariants();
+    let (second, third) = (start_parking(&project), start_parking(&project));
+    second.wait_for_status(&run, "completed");
+    let names = journal_events(&third, &run);
+    assert_eq!(names, ["attempt.started", "agent.waiting", "run.resumed", "attempt.started"]);
+    second.server.signal(Signal::TERM);
+    second.server.wait_without_invariants().expect(143);
+    third.stop();
+    assert_eq!(fs::read_dir(project.state().join("serve-loops")).unwrap().count(), 0);
+}
+
 // spec: U5
 #[test]
 fn ctrl_z_suspends_the_server_with_all_its_loops_and_it_continues_at_once() {

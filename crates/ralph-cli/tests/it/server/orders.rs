@@ -130,7 +130,7 @@ fn a_task_is_retried_cancelled_and_guided_over_http() {
     order("cancel", json!({})).expect(409);
     assert_eq!(served.get("/api/tasks?status=cancelled").json()["tasks"][0]["id"], "T-1");
     assert_eq!(order("retry", json!({})).expect(200).json()["result"], "ready");
-    order("approve", json!({})).expect(409);
+    order("approve", json!({ "seen": "x" })).expect(409);
     order("land", json!({})).expect(409);
     served.post("/api/tasks/T-2/retry", &json!({})).expect(404);
     assert_eq!(served.get("/api/tasks/T-1").expect(200).json()["status"], "todo");
@@ -174,11 +174,14 @@ fn a_workflow_is_started_and_its_question_answered_over_http() {
     crate::harness::wait_until("the workflow waits", || served.get(&path).json()["status"] == "waiting");
     let inbox = served.get("/api/inbox").expect(200).json();
     assert_eq!(inbox["items"][0]["kind"], "workflow_question");
-    served.post(&format!("{path}/answers"), &json!({ "decision": "maybe" })).expect(422);
-    let answered = served.post(&format!("{path}/answers"), &json!({ "decision": "approve" })).expect(200).json();
+    let seen = served.get(&path).json()["questions"][0]["seen"].clone();
+    let answer =
+        |decision: &str| served.post(&format!("{path}/answers"), &json!({ "decision": decision, "seen": seen }));
+    answer("maybe").expect(422);
+    let answered = answer("approve").expect(200).json();
     assert_eq!((&answered["result"], &answered["node"]), (&json!("answered"), &json!("ask")));
     crate::harness::wait_until("the workflow is completed", || served.get(&path).json()["status"] == "completed");
-    served.post(&format!("{path}/answers"), &json!({ "decision": "approve" })).expect(409);
+    answer("approve").expect(409);
     let rerun = served.post(&format!("{path}/rerun"), &json!({ "from": "ship" })).expect(201).json();
     let rerun = format!("/api/workflow-runs/{}", rerun["id"].as_str().unwrap());
     crate::harness::wait_until("the second run is completed", || served.get(&rerun).json()["status"] == "completed");

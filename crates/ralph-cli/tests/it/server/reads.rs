@@ -1,9 +1,13 @@
 //! Reads over HTTP.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
+use super::client::{HttpRequest, read_head};
 use super::served_project::{ServedProject, project_with_script};
 use crate::control::cancel::beside;
-use crate::harness::Project;
+use crate::harness::{Project, wait_until};
 
 // spec: U5, U6
 #[test]
@@ -31,6 +35,67 @@ fn a_run_is_read_with_its_iterations_prompts_log_and_explanation() {
     for missing in ["/iterations/3", "/iterations/x", "/why?iteration=9"] {
         served.get(&format!("/api/runs/{run}{missing}")).expect(404);
     }
+    served.stop();
+}
+
+/// Puts a git before the real one that waits while a file exists.
+fn slow_git(project: &Project) -> String {
+    let folder = project.outside("slow-git");
+    fs::create_dir_all(&folder).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = "#!/bin/sh\nwhile [ -e \"$HOME/hold-git\" ]; do touch \"$HOME/git-waits\"; sleep 0.05; done\n\
+                  PATH=${PATH#*:}; exec git \"$@\"\n";
+    fs::write(folder.join("git"), script).unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{path}", folder.display())
+}
+
+// spec: U5
+#[test]
+fn pages_that_wait_for_git_do_not_keep_other_requests_waiting() {
+    let project = project_with_script("touch new\ntext Done.\\n\\n{promise}\n");
+    let call = project.ralph(["serve", "--port", "0"]).env("PATH", slow_git(&project));
+    let served = ServedProject::start_call(&project, call);
+    let run = served.start_run(&json!({ "prompt": "x" }));
+    served.wait_for_status(&run, "completed");
+    let hold = project.home().join("hold-git");
+    fs::write(&hold, "").unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let path = format!("/runs/{run}/diff");
+    let waiting: Vec<_> = (0..cores * 4).map(|_| HttpRequest::get(path.as_str()).open(served.port)).collect();
+    wait_until("git waits", || project.home().join("git-waits").exists());
+    for _ in 0..20 {
+        served.get("/healthz").expect(200);
+    }
+    served.get(&format!("/api/runs/{run}")).expect(200);
+    fs::remove_file(&hold).unwrap();
+    for mut answer in waiting {
+        assert_eq!(read_head(&mut answer).0, 200);
+    }
+    served.stop();
+}
+
+// spec: U5, U6
+#[test]
+fn the_runs_behind_a_verdict_are_listed() {
+    let project = project_with_script("text Done.\\n\\n{promise}\n---\ntouch fixed\ntext Done.\\n\\n{promise}\n");
+    let served = ServedProject::start(&project);
+    let rejected = served.start_run(&json!({ "prompt": "one", "checks": ["test -e fixed"] }));
+    served.wait_for_status(&rejected, "completed");
+    let accepted = served.start_run(&json!({ "prompt": "two", "checks": ["true"] }));
+    served.wait_for_status(&accepted, "completed");
+    let ids = |query: &str| -> Vec<String> {
+        let runs = served.get(&format!("/api/runs?{query}")).expect(200).json();
+        runs["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("verdict=accepted"), [accepted.clone(), rejected.clone()]);
+    assert_eq!(ids("verdict=rejected&method=external"), [rejected.clone()]);
+    assert_eq!(ids("verdict=rejected&method=none"), [""; 0]);
+    let stats = served.get("/stats").expect(200).body;
+    assert!(stats.contains("/runs?verdict=rejected&#38;method=external"), "{stats}");
+    let listed = served.get("/runs?verdict=rejected&method=external").expect(200).body;
+    assert!(listed.contains(&format!("/runs/{rejected}")), "{listed}");
+    assert!(!listed.contains(&format!("/runs/{accepted}")), "{listed}");
     served.stop();
 }
 

@@ -2,7 +2,9 @@
 use std::fs;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
+use super::served_project::ServedProject;
 use super::server_process::ServerProcess;
 use crate::harness::{Project, wait_until};
 use crate::work::pipeline::{self, write_agent_command};
@@ -40,6 +42,55 @@ fn a_server_with_a_worker_finishes_the_ready_tasks_and_answers_requests() {
     server.get("/").expect(200);
     let output = server.stop();
     assert!(output.stderr.contains("T-1  done"), "{}", output.stderr);
+}
+
+// spec: U5
+#[test]
+fn a_worker_that_an_order_starts_finishes_the_ready_tasks_and_ends() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let served = ServedProject::start(&project);
+    let order = json!({ "slots": 2, "until_idle": true });
+    assert_eq!(served.post("/api/work", &order).expect(201).json()["slots"], 2);
+    for task in ["T-1", "T-2"] {
+        wait_until(&format!("{task} is done"), || {
+            served.get(&format!("/api/tasks/{task}")).expect(200).json()["status"] == "done"
+        });
+    }
+    served.server.wait_for_stderr("the worker has stopped; the server continues without it");
+    assert_eq!(served.get("/api/status").expect(200).json()["deferred_tasks"], json!([]));
+    // The next order starts another one.
+    served.post("/api/work", &order).expect(201);
+    let output = served.stop();
+    assert!(output.stderr.contains("T-1  done"), "{}", output.stderr);
+    let mut worked = starts(&project);
+    worked.sort();
+    assert_eq!(
+        worked,
+        ["T-1 coder", "T-1 qa", "T-1 reviewer", "T-1 tester", "T-2 coder", "T-2 qa", "T-2 reviewer", "T-2 tester"]
+    );
+}
+
+// spec: U5, U6
+#[test]
+fn why_a_worker_cannot_start_a_task_is_shown_wherever_the_task_is() {
+    let project = project(&[("T-1", "")]);
+    fs::remove_file(project.outside("agent.sh")).unwrap();
+    let served = ServedProject::start(&project);
+    served.post("/api/work", &json!({})).expect(201);
+    let mut deferred = Value::Null;
+    wait_until("the task is deferred", || {
+        deferred = served.get("/api/status").expect(200).json()["deferred_tasks"][0].clone();
+        deferred["task"] == "T-1"
+    });
+    let reason = deferred["reason"].as_str().unwrap();
+    assert!(reason.contains("agent.sh"), "{reason}");
+    served.server.wait_for_stderr("T-1  skipped: ");
+    let page = served.get("/tasks/T-1").expect(200).body;
+    assert!(page.contains("The worker could not start it"), "{page}");
+    assert!(page.contains("agent.sh"), "{page}");
+    let board = served.get("/board").expect(200).body;
+    assert!(board.contains("not started: "), "{board}");
+    served.stop();
 }
 
 // spec: U5, L13

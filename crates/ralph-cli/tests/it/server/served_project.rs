@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{HttpAnswer, HttpRequest};
 use crate::control::cancel::beside;
-use crate::harness::{CallOutput, Project, Running, wait_until};
+use crate::harness::{Call, CallOutput, Project, Running, wait_until};
 
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_fake-agent");
 
@@ -47,7 +47,12 @@ impl<'a> ServedProject<'a> {
     }
 
     pub fn start_with(project: &'a Project, args: &[&str]) -> Self {
-        let server = project.ralph(["serve", "--port", "0"]).args(args).start();
+        Self::start_call(project, project.ralph(["serve", "--port", "0"]).args(args))
+    }
+
+    /// The same for a prepared call.
+    pub fn start_call(project: &'a Project, call: Call<'a>) -> Self {
+        let server = call.start();
         wait_until("the server listens", || server.stdout_so_far().contains("/login?token="));
         let text = server.stdout_so_far();
         let address = text.lines().next().unwrap().trim_end_matches('/');

@@ -1,10 +1,11 @@
-//! Databases with the schemas 1, 2, 3, 5, 12 and 13. They must load for ever.
+//! Databases with the schemas 1, 2, 3, 5, 12, 13 and 14. They must load for ever.
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::harness::Project;
+use crate::server::conversations::{messages, send};
 use crate::server::server_process::ServerProcess;
 use crate::state::disk_faults::run_in_mount_namespace;
 
@@ -16,6 +17,8 @@ const SCHEMA_5: &[u8] = include_bytes!("../data/old_databases/schema-5.db");
 
 /// The first with workflow runs; one of them waits for an approval.
 const SCHEMA_12: &[u8] = include_bytes!("../data/old_databases/schema-12.db");
+/// A conversation that has started a workflow run.
+const SCHEMA_14: &[u8] = include_bytes!("../data/old_databases/schema-14.db");
 
 /// The first with conversations; one of them has started the workflow run that waits.
 const SCHEMA_13: &[u8] = include_bytes!("../data/old_databases/schema-13.db");
@@ -165,6 +168,23 @@ fn a_conversation_of_an_older_schema_is_kept_and_its_workflow_run_can_be_continu
     let server = ServerProcess::start(&project, &[]);
     let conversation = server.get("/test/messages/test-ralph").expect(200).json();
     assert_eq!(conversation["messages"][0]["message"], "Starting workflow chain");
+    server.stop();
+}
+
+// spec: T9, W9
+#[test]
+fn a_conversation_of_an_older_schema_is_kept_and_continues() {
+    let (project, _) = project_with(SCHEMA_14);
+    let server = ServerProcess::start(&project, &[]);
+    let kept = messages(&server, "a");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(kept[1].ends_with("hello"), "{kept:?}");
+    send(&server, "a", "/status");
+    assert_eq!(
+        messages(&server, "a")[2],
+        "greet (run 9a7c5307): completed: all nodes have ended; nothing was verified"
+    );
+    assert_eq!(server.get("/api/tasks").expect(200).json()["tasks"][0]["id"], "T-1");
     server.stop();
 }
 

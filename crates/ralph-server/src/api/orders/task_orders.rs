@@ -1,15 +1,16 @@
-//! Orders that only tasks have: retry, approve and land.
+//! Orders that only tasks have: retry, approve and land, and the text that an approval is about.
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
+use axum::routing::{get, post};
 use ralph_app::control::retry_task;
-use ralph_app::error::AppError;
 use ralph_app::interaction::NoInteraction;
 use ralph_app::landing::{LandingEnd, land_tasks};
-use ralph_app::tasks::{TaskSelection, approve_tasks, detect_author, find_pending_tasks};
+use ralph_app::review::{TaskTerms, approve_seen_task};
 use ralph_app::view::land_report_json;
+use serde::Deserialize;
 use serde_json::json;
+use utoipa::ToSchema;
 
 use super::run_orders::{EmptyOrder, lock_target};
 use crate::api::answer::{ApiResult, JsonAnswer};
@@ -21,6 +22,7 @@ use crate::problem::Problem;
 pub(super) fn routes() -> Router<SharedContext> {
     Router::new()
         .route("/api/tasks/{id}/retry", post(retry))
+        .route("/api/tasks/{id}/approval", get(read_approval))
         .route("/api/tasks/{id}/approve", post(approve))
         .route("/api/tasks/{id}/land", post(land))
 }
@@ -35,20 +37,30 @@ async fn retry(
     Ok(JsonAnswer::ok(json!({ "result": "ready", "task": retried.await? })))
 }
 
+async fn read_approval(State(context): State<SharedContext>, RequestedId(id): RequestedId) -> ApiResult {
+    let terms = run_use_case(&context, async move |context| {
+        let terms = TaskTerms::load(&context.project, &id).await?;
+        Ok(json!({ "task": id, "text": terms.shown.text, "seen": terms.shown.digest }))
+    });
+    Ok(JsonAnswer::ok(terms.await?))
+}
+
+/// An approval of a text. It counts for this text only.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApprovalOrder {
+    /// The value of `seen` that was read with the text. If the text has changed since, nothing is approved.
+    pub seen: String,
+}
+
 async fn approve(
     State(context): State<SharedContext>,
     RequestedId(id): RequestedId,
-    JsonBody(EmptyOrder {}): JsonBody<EmptyOrder>,
+    JsonBody(order): JsonBody<ApprovalOrder>,
 ) -> ApiResult {
     let _lock = lock_target(&context, &id).await?;
     let approved = run_use_case(&context, async move |context| {
-        let author = detect_author(&context.project);
-        let selection = TaskSelection::Ids(vec![id.clone()]);
-        let pending = find_pending_tasks(&context.project, &selection, author).await?;
-        if pending.is_empty() {
-            return Err(AppError::preflight(format!("{id} does not wait for approval")));
-        }
-        approve_tasks(&context.project, &pending, author).await?;
+        approve_seen_task(&context.project, &id, &order.seen).await?;
         Ok(id)
     });
     Ok(JsonAnswer::ok(json!({ "result": "approved", "task": approved.await? })))

@@ -1,6 +1,4 @@
 //! The order that starts a worker for tasks in this process.
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,7 +16,7 @@ use crate::api::answer::{ApiResult, JsonAnswer};
 use crate::api::parameters::JsonBody;
 use crate::api::use_case::run_use_case;
 use crate::context::SharedContext;
-use crate::driver::QuietObserver;
+use crate::driver::WorkerScreen;
 use crate::problem::Problem;
 
 const MAX_SLOTS: u32 = 10_000;
@@ -52,6 +50,7 @@ async fn start_worker(State(context): State<SharedContext>, JsonBody(order): Jso
             stop_condition: if order.until_idle { StopCondition::WhenIdle } else { StopCondition::OnSignal },
             max_cost_micros: settings.limits.max_cost_usd.value.map(DollarAmount::as_micros),
         };
+        let WorkerScreen { observer, when_ended } = (context.worker_screen)();
         let request = WorkRequest {
             project: context.project.clone(),
             config: context.config.clone(),
@@ -65,11 +64,10 @@ async fn start_worker(State(context): State<SharedContext>, JsonBody(order): Jso
             visibility: OutputVisibility::Shown,
             context: ContextMode::Fresh,
             person: Box::new(NoInteraction),
-            observer: Arc::new(QuietObserver),
+            observer,
         };
         let prepared = prepare_work(request, scope)?;
-        // Its tasks show how it ends.
-        context.driver.start_worker(prepared, Box::new(drop)).await?;
+        context.driver.start_worker(prepared, when_ended).await?;
         Ok(slots)
     });
     Ok(JsonAnswer::created(json!({ "result": "working", "slots": started.await? })))

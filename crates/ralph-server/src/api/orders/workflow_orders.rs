@@ -10,7 +10,7 @@ use ralph_app::control::parse_guidance;
 use ralph_app::error::AppResult;
 use ralph_app::interaction::NoInteraction;
 use ralph_app::workflow_runs::{
-    AnswerRequest, RerunRequest, WorkflowGuidance, WorkflowPause, answer_question, cancel_workflow_run,
+    RerunRequest, SeenAnswer, WorkflowGuidance, WorkflowPause, answer_seen_question, cancel_workflow_run,
     find_workflow_run, guide_workflow_run, limit_workflow_run, pause_workflow_run, prepare_rerun,
 };
 use serde::Deserialize;
@@ -124,8 +124,8 @@ async fn limits(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AnswerOrder {
-    /// The node that asks, if several do.
-    pub node: Option<String>,
+    /// The value of `seen` of the question that the person has read. If this question is no longer open, nothing is decided.
+    pub seen: String,
     /// One of the decisions of the question, such as `approve` or `reject`.
     pub decision: String,
     pub text: Option<String>,
@@ -138,14 +138,10 @@ async fn answer(
 ) -> ApiResult {
     let _lock = lock_run(&context, &id).await?;
     let answered = run_use_case(&context, async move |context| -> AppResult<Value> {
-        let AnswerOrder { node, decision, text } = order;
-        let request = AnswerRequest {
-            run: Some(&id),
-            node: node.as_deref(),
-            decision: &decision,
-            text: text.unwrap_or_default(),
-        };
-        let answered = answer_question(&context.project, request).await?;
+        let AnswerOrder { seen, decision, text } = order;
+        let text = text.unwrap_or_default();
+        let answer = SeenAnswer { run: &id, seen: &seen, decision: &decision, text: &text };
+        let answered = answer_seen_question(&context.project, answer).await?;
         if !answered.is_driven {
             resume_run(&context, &answered.run.id).await?;
         }

@@ -12,12 +12,14 @@ use serde::Deserialize;
 use super::cells::{CriterionRow, IterationCell};
 use super::failure::DecisionSummary;
 use super::journal::JournalLine;
-use super::timeline::Timeline;
+use super::timeline::draw_run_timeline;
 use crate::pages::controls::Controls;
 use crate::pages::display::{DisplayText, DisplayTime, StatusMark, path_segment, short_cost, without_status};
 use crate::pages::frame::{NavPage, PageError, PageFrame, PageHeading, PageRequest, PageResult, ProjectState, render};
 use crate::pages::home::{InboxEntry, stage_text};
 use crate::pages::run_table::status_of_run;
+use crate::pages::shown_decision::load_entries;
+use crate::pages::timeline::Timeline;
 
 const EVENTS_PER_PAGE: u32 = 200;
 /// A timeline is drawn of at most this many events.
@@ -123,8 +125,7 @@ async fn load_run_page(request: &PageRequest, part: &str, query: &RunPageQuery) 
     let zoom = RunZoom::parse(query.view.as_deref());
     let zoomed = load_zoom(request, &view, zoom, query.after.unwrap_or(0)).await?;
     let is_this = |item: &&ralph_app::inbox::InboxItem| item.run.as_deref() == Some(&id);
-    let waiting: Vec<InboxEntry> =
-        state.inbox.iter().filter(is_this).map(|item| InboxEntry::new(context, item)).collect();
+    let waiting = load_entries(context, state.inbox.iter().filter(is_this)).await;
     let controls = match (view.row().status.as_str(), &status) {
         ("running" | "interrupted", Some(word)) => Controls::for_active_run(&id, word),
         ("interrupted", None) if view.row().task.is_none() => Controls::for_interrupted_run(&id),
@@ -168,7 +169,7 @@ async fn load_zoom(request: &PageRequest, view: &RunView, zoom: RunZoom, after: 
         RunZoom::Timeline => {
             let journal = load_run_journal(project, view.id(), 0, MAX_TIMELINE_EVENTS).await?;
             let now = view.row().ended_at.unwrap_or(Clock::wall_now().0);
-            ZoomedView::Timeline(Timeline::new(view.id(), &journal, now))
+            ZoomedView::Timeline(draw_run_timeline(view.id(), &journal, now))
         }
         RunZoom::Journal => {
             let after = after.max(0);

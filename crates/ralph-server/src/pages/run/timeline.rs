@@ -1,140 +1,37 @@
 //! The time of a run as bars: agent, checks, waits and pauses.
 use ralph_app::overview::JournalEntry;
-use ralph_app::view::format_elapsed;
 use ralph_core::fact::Fact;
 
 use crate::pages::display::path_segment;
+use crate::pages::timeline::{SpanKind, TimeLane, TimeSpan, Timeline};
 
-const WIDTH: i64 = 1_000;
-const LABEL_WIDTH: i64 = 120;
-const ROW_HEIGHT: i64 = 26;
-/// Thinner bars could not be seen.
-const MIN_BAR_WIDTH: i64 = 2;
-
-/// The meaning of a bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::pages) enum SpanKind {
-    Preparation,
-    Agent,
-    Checks,
-    Wait,
-    Paused,
-}
-
-impl SpanKind {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Preparation => "preparation",
-            Self::Agent => "agent",
-            Self::Checks => "checks",
-            Self::Wait => "wait",
-            Self::Paused => "paused",
+/// Draws one lane for each iteration. `now` ends what has not ended.
+pub(in crate::pages) fn draw_run_timeline(run: &str, journal: &[JournalEntry], now: i64) -> Timeline {
+    let mut lanes: Vec<TimeLane> = Vec::new();
+    for IterationSpan { iteration, span } in list_spans(journal, now) {
+        let label = if iteration == 0 { "before".to_owned() } else { format!("iteration {iteration}") };
+        match lanes.iter_mut().find(|lane| lane.label == label) {
+            Some(lane) => lane.spans.push(span),
+            None => lanes.push(TimeLane { label, href: iteration_href(run, iteration), spans: vec![span] }),
         }
     }
+    Timeline::draw(&lanes)
+}
 
-    fn class(self) -> &'static str {
-        match self {
-            Self::Preparation => "quiet",
-            Self::Agent => "run",
-            Self::Checks => "good",
-            Self::Wait => "warn",
-            Self::Paused => "wait",
-        }
+fn iteration_href(run: &str, iteration: u32) -> String {
+    match iteration {
+        0 => format!("/runs/{}?view=journal", path_segment(run)),
+        number => format!("/runs/{}/iterations/{number}", path_segment(run)),
     }
 }
 
-/// A part of the time of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TimeSpan {
-    kind: SpanKind,
+struct IterationSpan {
     iteration: u32,
-    from: i64,
-    to: i64,
-}
-
-/// A bar of the drawing.
-pub(in crate::pages) struct TimelineBar {
-    pub(in crate::pages) x: i64,
-    pub(in crate::pages) y: i64,
-    pub(in crate::pages) width: i64,
-    pub(in crate::pages) class: &'static str,
-    pub(in crate::pages) title: String,
-    pub(in crate::pages) href: String,
-}
-
-/// The label of a row.
-pub(in crate::pages) struct TimelineRow {
-    pub(in crate::pages) y: i64,
-    pub(in crate::pages) label: String,
-}
-
-/// The drawing.
-pub(in crate::pages) struct Timeline {
-    pub(in crate::pages) width: i64,
-    pub(in crate::pages) height: i64,
-    pub(in crate::pages) rows: Vec<TimelineRow>,
-    pub(in crate::pages) bars: Vec<TimelineBar>,
-    /// The sums by kind, for the legend and for readers of text.
-    pub(in crate::pages) sums: Vec<TimelineSum>,
-}
-
-/// The time of all parts of one kind.
-pub(in crate::pages) struct TimelineSum {
-    pub(in crate::pages) label: &'static str,
-    pub(in crate::pages) class: &'static str,
-    pub(in crate::pages) time: String,
-}
-
-impl Timeline {
-    /// `now` ends what has not ended.
-    pub(in crate::pages) fn new(run: &str, journal: &[JournalEntry], now: i64) -> Self {
-        let spans = list_spans(journal, now);
-        let start = spans.iter().map(|span| span.from).min().unwrap_or(0);
-        let end = spans.iter().map(|span| span.to).max().unwrap_or(1).max(start + 1);
-        let scale = |at: i64| LABEL_WIDTH + (at - start) * (WIDTH - LABEL_WIDTH) / (end - start);
-        let mut iterations: Vec<u32> = spans.iter().map(|span| span.iteration).collect();
-        iterations.sort_unstable();
-        iterations.dedup();
-        let row_y = |iteration: u32| {
-            let row = iterations.iter().position(|known| *known == iteration).unwrap_or(0);
-            i64::try_from(row).unwrap_or(0) * ROW_HEIGHT
-        };
-        let bar = |span: &TimeSpan| TimelineBar {
-            x: scale(span.from),
-            y: row_y(span.iteration) + 4,
-            width: (scale(span.to) - scale(span.from)).max(MIN_BAR_WIDTH),
-            class: span.kind.class(),
-            title: format!("{}: {}", span.kind.label(), format_elapsed(span.to - span.from)),
-            href: match span.iteration {
-                0 => format!("/runs/{}?view=journal", path_segment(run)),
-                number => format!("/runs/{}/iterations/{number}", path_segment(run)),
-            },
-        };
-        let label = |iteration: &u32| TimelineRow {
-            y: row_y(*iteration) + 17,
-            label: if *iteration == 0 { "before".to_owned() } else { format!("iteration {iteration}") },
-        };
-        Self {
-            width: WIDTH,
-            height: i64::try_from(iterations.len()).unwrap_or(1).max(1) * ROW_HEIGHT,
-            rows: iterations.iter().map(label).collect(),
-            bars: spans.iter().map(bar).collect(),
-            sums: sum_spans(&spans),
-        }
-    }
-}
-
-fn sum_spans(spans: &[TimeSpan]) -> Vec<TimelineSum> {
-    let kinds = [SpanKind::Preparation, SpanKind::Agent, SpanKind::Checks, SpanKind::Wait, SpanKind::Paused];
-    let sum =
-        |kind: SpanKind| -> i64 { spans.iter().filter(|span| span.kind == kind).map(|span| span.to - span.from).sum() };
-    let sums = kinds.into_iter().map(|kind| (kind, sum(kind))).filter(|(_, sum)| *sum > 0);
-    sums.map(|(kind, sum)| TimelineSum { label: kind.label(), class: kind.class(), time: format_elapsed(sum) })
-        .collect()
+    span: TimeSpan,
 }
 
 /// Returns the parts of the time, in their order. Each event ends the part before it.
-fn list_spans(journal: &[JournalEntry], now: i64) -> Vec<TimeSpan> {
+fn list_spans(journal: &[JournalEntry], now: i64) -> Vec<IterationSpan> {
     let mut spans = Vec::new();
     let mut open: Option<(SpanKind, i64)> = None;
     let mut iteration = 0;
@@ -142,7 +39,7 @@ fn list_spans(journal: &[JournalEntry], now: i64) -> Vec<TimeSpan> {
         let Some(fact) = &entry.fact else { continue };
         let Some(next) = next_span(fact) else { continue };
         if let Some((kind, from)) = open {
-            spans.push(TimeSpan { kind, iteration, from, to: entry.at });
+            spans.push(IterationSpan { iteration, span: TimeSpan { kind, from, to: entry.at } });
         }
         if let Fact::IterationStarted { iteration: started } = fact {
             iteration = *started;
@@ -150,7 +47,7 @@ fn list_spans(journal: &[JournalEntry], now: i64) -> Vec<TimeSpan> {
         open = next.map(|kind| (kind, entry.at));
     }
     if let Some((kind, from)) = open {
-        spans.push(TimeSpan { kind, iteration, from, to: now.max(from) });
+        spans.push(IterationSpan { iteration, span: TimeSpan { kind, from, to: now.max(from) } });
     }
     spans
 }
@@ -206,7 +103,7 @@ mod tests {
             ),
             entry(4, 65_000, r#"{"event":"attempt.started","iteration":1,"attempt":2}"#),
         ];
-        let timeline = Timeline::new("r", &journal, 70_000);
+        let timeline = draw_run_timeline("r", &journal, 70_000);
         let sums: Vec<(&str, &str)> = timeline.sums.iter().map(|sum| (sum.label, sum.time.as_str())).collect();
         assert_eq!(sums, [("preparation", "1.0s"), ("agent", "9.0s"), ("wait", "1m 00s")]);
         assert_eq!(timeline.rows.len(), 1);

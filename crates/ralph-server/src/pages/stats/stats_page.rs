@@ -158,7 +158,13 @@ fn claim_verdict_values(rows: &[ClaimVerdictRow]) -> Vec<BarValue> {
             value: u64::try_from(row.claims).unwrap_or(0),
             text: format!("{} ({}%)", pluralize(row.claims, "claim"), row.claims * 100 / total.max(1)),
             class: StatusMark::new(&row.verdict).class,
-            href: if row.verdict == "accepted" { "/runs?status=completed".to_owned() } else { "/runs".to_owned() },
+            href: match row.verdict.as_str() {
+                "accepted" => "/runs?verdict=accepted".to_owned(),
+                other => {
+                    let method = row.method.as_deref().unwrap_or("none");
+                    format!("/runs?verdict={}&method={}", path_segment(other), path_segment(method))
+                }
+            },
         }
     };
     rows.iter().map(value).collect()
@@ -235,5 +241,7 @@ mod tests {
         let values = claim_verdict_values(&[row("accepted", None, 3), row("rejected", Some("external"), 1)]);
         assert_eq!(values[1].label, "rejected: external");
         assert_eq!(values[1].text, "1 claim (25%)");
+        assert_eq!(values[0].href, "/runs?verdict=accepted");
+        assert_eq!(values[1].href, "/runs?verdict=rejected&method=external");
     }
 }

@@ -5,6 +5,7 @@ use ralph_app::tasks::{ListedTask, TaskListFilter, list_tasks};
 use ralph_app::view::is_task_ready;
 use ralph_core::task::{Approval, TaskStatus};
 
+use crate::driver::TaskDeferrals;
 use crate::pages::controls::capitalize;
 use crate::pages::display::{DisplayText, DisplayTime, StatusMark, path_segment};
 use crate::pages::frame::{NavPage, PageError, PageFrame, PageHeading, PageRequest, PageResult, ProjectState, render};
@@ -12,6 +13,7 @@ use crate::pages::home::{InboxEntry, RunningLoop, running_loops};
 
 /// A lane shows at most this many cards, and links to the rest.
 const MAX_CARDS: usize = 30;
+const MAX_NOTE_CHARS: usize = 160;
 
 /// A task on the board.
 struct TaskCard {
@@ -66,7 +68,12 @@ async fn load_board(request: &PageRequest) -> Result<BoardPage, AppError> {
     Ok(BoardPage {
         inbox: state.inbox.iter().map(|item| InboxEntry::new(context, item)).collect(),
         slots: running_loops(context, &state),
-        lanes: LANES.iter().map(|(id, title, statuses)| Lane::new((id, title), statuses, &tasks)).collect(),
+        lanes: LANES
+            .iter()
+            .map(|(id, title, statuses)| {
+                Lane::new((id, title), statuses, &tasks).with_deferrals(context.driver.deferrals())
+            })
+            .collect(),
         frame: PageFrame::new(request, &state, heading),
     })
 }
@@ -80,6 +87,18 @@ impl Lane {
         let more = found.len() > MAX_CARDS;
         let cards = found.iter().take(MAX_CARDS).map(|task| TaskCard::new(task)).collect();
         Self { id, title, total: found.len(), cards, more_href: more.then(|| format!("/tasks?status={id}")) }
+    }
+
+    /// Says on the cards why the worker could not start their tasks.
+    fn with_deferrals(mut self, deferrals: &TaskDeferrals) -> Self {
+        // A finished task was started by somebody else.
+        let cards = self.cards.iter_mut().filter(|_| self.id != "done");
+        for card in cards {
+            if let Some(deferred) = deferrals.find(card.id.as_str()) {
+                card.note = DisplayText::first_line(format!("not started: {}", deferred.reason), MAX_NOTE_CHARS);
+            }
+        }
+        self
     }
 }
 

@@ -14,6 +14,7 @@ use crate::pages::frame::{NavPage, PageError, PageFrame, PageHeading, PageReques
 use crate::pages::home::InboxEntry;
 use crate::pages::run::cells::{CriterionRow, IterationCell};
 use crate::pages::run_table::RunLine;
+use crate::pages::shown_decision::load_entries;
 
 /// A run of the task.
 struct StageSection {
@@ -56,7 +57,14 @@ struct TaskPage {
     proof: Option<StatusMark>,
     runs: Vec<StageSection>,
     waiting: Vec<InboxEntry>,
+    deferral: Option<StartProblem>,
     controls: Controls,
+}
+
+/// Why the worker of this server could not start the task.
+struct StartProblem {
+    reason: DisplayText,
+    since: DisplayTime,
 }
 
 pub(in crate::pages) async fn show_task(request: PageRequest, Path(id): Path<String>) -> PageResult {
@@ -103,7 +111,13 @@ async fn load_task_page(request: &PageRequest, id: &str) -> Result<TaskPage, App
         created: DisplayTime::new(row.created_at),
         proof: row.proof.as_deref().map(StatusMark::new),
         runs: view.runs().iter().rev().map(StageSection::new).collect(),
-        waiting: state.inbox.iter().filter(is_this).map(|item| InboxEntry::new(context, item)).collect(),
+        waiting: load_entries(context, state.inbox.iter().filter(is_this)).await,
+        deferral: context
+            .driver
+            .deferrals()
+            .find(&task.id)
+            .filter(|_| !matches!(task.status, TaskStatus::Done | TaskStatus::Cancelled))
+            .map(|found| StartProblem { reason: found.reason.into(), since: DisplayTime::new(found.since) }),
         controls: task_controls(&task.id, task.status),
         frame: PageFrame::new(request, &state, heading),
     })
@@ -120,10 +134,10 @@ fn task_controls(id: &str, status: TaskStatus) -> Controls {
     let guide = guide.with_done("The guidance is in the next prompt.");
     match status {
         TaskStatus::Done => Controls::default(),
-        TaskStatus::Cancelled => Controls { buttons: vec![retry], forms: Vec::new() },
-        TaskStatus::Blocked => Controls { buttons: vec![retry, cancel], forms: vec![guide] },
+        TaskStatus::Cancelled => Controls { buttons: vec![retry], ..Controls::default() },
+        TaskStatus::Blocked => Controls { buttons: vec![retry, cancel], forms: vec![guide], ..Controls::default() },
         TaskStatus::Todo | TaskStatus::Coding | TaskStatus::Reviewing | TaskStatus::Testing | TaskStatus::Qa => {
-            Controls { buttons: vec![cancel], forms: vec![guide] }
+            Controls { buttons: vec![cancel], forms: vec![guide], ..Controls::default() }
         }
     }
 }

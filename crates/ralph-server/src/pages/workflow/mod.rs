@@ -2,4 +2,5 @@
 pub(super) mod definition;
 mod graph_view;
 pub(super) mod list;
+mod node_timeline;
 pub(super) mod run;

@@ -5,22 +5,24 @@ use ralph_app::error::AppError;
 use ralph_app::view::{format_elapsed, short_id};
 use ralph_app::why::explain_decision;
 use ralph_app::workflow_runs::{
-    FoundWorkflowRun, NodeReport, OpenQuestionView, WorkflowRunView, find_workflow_run, report_nodes,
+    FoundWorkflowRun, NodeReport, OpenQuestionView, WorkflowRunView, find_workflow_run, load_timed_events, report_nodes,
 };
 use ralph_engine::run_driver::Clock;
 use serde_json::json;
 
 use super::graph_view::GraphView;
+use super::node_timeline::draw_node_timeline;
 use crate::pages::controls::{Controls, OrderButton, OrderForm};
 use crate::pages::display::{DisplayText, DisplayTime, StatusMark, path_segment, short_cost, without_status};
 use crate::pages::frame::{NavPage, PageError, PageFrame, PageHeading, PageRequest, PageResult, ProjectState, render};
 use crate::pages::home::RunningWorkflow;
+use crate::pages::shown_decision::ShownDecision;
+use crate::pages::timeline::Timeline;
 
 /// A question that waits for an answer.
 struct QuestionPanel {
     node: DisplayText,
-    text: DisplayText,
-    controls: Controls,
+    shown: ShownDecision,
 }
 
 /// A value that a condition compared.
@@ -70,6 +72,7 @@ struct WorkflowRunPage {
     rerun_of: Option<PassLink>,
     questions: Vec<QuestionPanel>,
     graph: Option<GraphView>,
+    timeline: Option<Timeline>,
     nodes: Vec<NodePanel>,
     children: Vec<RunningWorkflow>,
     controls: Controls,
@@ -84,12 +87,14 @@ async fn load_page(request: &PageRequest, id: &str) -> Result<WorkflowRunPage, A
     let context = &request.context;
     let FoundWorkflowRun { store, run } = find_workflow_run(&context.project, Some(id)).await?;
     let view = WorkflowRunView::load(&context.project, &store, run).await?;
+    let events = load_timed_events(&store, &view.run).await?;
     store.close().await;
     let why = explain_decision(&context.project, Some(&view.run.id), None).await?;
     let state = ProjectState::load(context).await?;
     let now = Clock::wall_now().0;
     let reports = report_nodes(&view);
     let run = &view.run;
+    let end = run.ended_at.unwrap_or(now);
     let title = format!("{} {}", run.workflow, short_id(&run.id));
     let api = format!("/api/workflow-runs/{}", path_segment(&run.id));
     Ok(WorkflowRunPage {
@@ -102,13 +107,14 @@ async fn load_page(request: &PageRequest, id: &str) -> Result<WorkflowRunPage, A
         workflow_href: format!("/workflows/{}", path_segment(&run.workflow)),
         started: DisplayTime::new(run.started_at),
         took: format_elapsed(run.ended_at.unwrap_or(now) - run.started_at),
-        cost: short_cost(view.cost_micros),
+        cost: view.cost_micros.map_or_else(|| "cost unknown".to_owned(), |micros| short_cost(Some(micros))),
         proof: view.proof.map(|proof| StatusMark::new(proof.as_str())),
         has_ended: run.ended_at.is_some() && run.parent.is_none(),
         rerun_path: format!("{api}/rerun"),
         rerun_of: run.rerun_of.as_deref().map(workflow_link),
         questions: view.open_questions.iter().map(QuestionPanel::new).collect(),
         graph: view.spec.as_ref().map(|spec| GraphView::new(&spec.workflow, &reports, now)),
+        timeline: view.spec.as_ref().map(|spec| draw_node_timeline(&spec.workflow, &reports, &events, end)),
         nodes: reports.iter().map(|report| NodePanel::new(report, now)).collect(),
         children: view.children.iter().map(RunningWorkflow::new).collect(),
         controls: if run.ended_at.is_none() { run_controls(&api, &run.status) } else { Controls::default() },
@@ -123,34 +129,31 @@ fn workflow_link(id: &str) -> PassLink {
 fn run_controls(api: &str, status: &str) -> Controls {
     let order = |label: &str, order: &str, done| OrderButton::new(label, format!("{api}/{order}"), &json!({}), done);
     let first = match status {
-        "running" => order("Pause", "pause", "The workflow pauses after the nodes that run."),
-        _ => order("Resume", "resume", "The workflow continues."),
+        "running" => Some(order("Pause", "pause", "The workflow pauses after the nodes that run.")),
+        // The answer lets it continue.
+        "waiting" => None,
+        _ => Some(order("Resume", "resume", "The workflow continues.")),
     };
+    let cancel = order("Cancel", "cancel", "The workflow is cancelled.").danger("Cancel this workflow run?");
     let guide = OrderForm::new("Guide", format!("{api}/guide"), "words", "guidance for the agents");
     Controls {
-        buttons: vec![
-            first,
-            order("Cancel", "cancel", "The workflow is cancelled.").danger("Cancel this workflow run?"),
-        ],
+        buttons: first.into_iter().chain([cancel]).collect(),
         forms: vec![guide.with_done("The agents get the guidance.")],
+        ..Controls::default()
     }
 }
 
 impl QuestionPanel {
     fn new(open: &OpenQuestionView) -> Self {
-        Self {
-            node: DisplayText::new(&open.node),
-            text: DisplayText::new(&open.text),
-            controls: Controls::for_question(&open.run, &open.node, &open.decisions),
-        }
+        Self { node: DisplayText::new(&open.node), shown: ShownDecision::of_question(open) }
     }
 }
 
 impl NodePanel {
     fn new(report: &NodeReport, now: i64) -> Self {
         let iteration = match (report.iteration, report.max_iterations) {
-            (Some(iteration), Some(most)) => format!("{iteration}/{most}"),
-            (None, Some(most)) => format!("at most {most}"),
+            (Some(iteration), Some(most)) => format!("iteration {iteration}/{most}"),
+            (None, Some(most)) => format!("at most {most} iterations"),
             (_, None) => String::new(),
         };
         let history = if report.history.len() > 1 { &report.history[..] } else { &[] };

@@ -14,7 +14,7 @@ use ralph_core::task::TaskStatus;
 
 pub use args::WorkArgs;
 use reporter::WorkReporter;
-pub(in crate::commands) use server_worker::prepare_server_worker;
+pub(in crate::commands) use server_worker::{create_worker_screen, prepare_server_worker};
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;

@@ -3,10 +3,12 @@ use std::sync::Arc;
 
 use ralph_app::config::Settings;
 use ralph_app::error::AppResult;
-use ralph_app::work::{StopCondition, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work};
+use ralph_app::work::{
+    StopCondition, WorkObserver, WorkRequest, WorkScope, WorkSummary, ensure_work_allowed, prepare_work,
+};
 use ralph_core::policy::ContextMode;
 use ralph_engine::project::Project;
-use ralph_server::ServerWorker;
+use ralph_server::{ServerWorker, WorkerScreen};
 use ralph_util::amounts::DollarAmount;
 
 use super::reporter::WorkReporter;
@@ -25,14 +27,20 @@ pub(in crate::commands) fn prepare_server_worker(
     ensure_work_allowed(project)?;
     let mut settings = config.load_settings(Some(project))?;
     settings.pipeline.slots.set_from_flag(slots, "--slots");
-    let output = OutputArgs::default();
-    let reporter = Arc::new(WorkReporter::new(&output, true));
+    let WorkerScreen { observer, when_ended } = create_worker_screen();
     let scope = WorkScope {
         named_tasks: Vec::new(),
         stop_condition: StopCondition::OnSignal,
         max_cost_micros: settings.limits.max_cost_usd.value.map(DollarAmount::as_micros),
     };
-    let prepared = prepare_work(work_request(config, settings, project, Arc::clone(&reporter)), scope)?;
+    let prepared = prepare_work(work_request(config, settings, project, observer), scope)?;
+    Ok(ServerWorker { prepared, when_ended })
+}
+
+/// Prints what a worker of a server does, as `ralph work` prints it.
+pub(in crate::commands) fn create_worker_screen() -> WorkerScreen {
+    let reporter = Arc::new(WorkReporter::new(&OutputArgs::default(), true));
+    let observer = Arc::clone(&reporter) as Arc<dyn WorkObserver>;
     let when_ended = Box::new(move |result: AppResult<WorkSummary>| {
         match &result {
             Ok(WorkSummary { stop_signal: Some(_), .. }) => {}
@@ -43,14 +51,14 @@ pub(in crate::commands) fn prepare_server_worker(
             Err(error) => out::print_command_error(&CommandError::from(error)),
         }
     });
-    Ok(ServerWorker { prepared, when_ended })
+    WorkerScreen { observer, when_ended }
 }
 
 fn work_request(
     config: &ConfigArgs,
     settings: Settings,
     project: &Project,
-    observer: Arc<WorkReporter>,
+    observer: Arc<dyn WorkObserver>,
 ) -> WorkRequest {
     WorkRequest {
         project: project.clone(),

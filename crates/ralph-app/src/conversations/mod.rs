@@ -5,7 +5,7 @@ mod conversation_key;
 mod delivery;
 mod hub;
 mod observer;
-mod platforms;
+pub(crate) mod platforms;
 mod receive;
 mod reply_text;
 mod run_feed;

@@ -6,6 +6,7 @@ mod control;
 mod help;
 mod interaction;
 mod look;
+mod notifications;
 mod out;
 mod plumbing;
 mod run;
@@ -29,7 +30,7 @@ use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
 use look::{attach, board, diff, events, inbox, logs, runs, show, stats, status, verify, why};
 use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command, serve};
-use set_up::{agents, config, doctor, init, install, templates, trust};
+use set_up::{agents, config, doctor, init, install, notify, templates, trust};
 use tasks::{land, rewind, task, work};
 use workflows::workflow;
 
@@ -94,6 +95,7 @@ enum CliCommand {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Trust(trust::TrustArgs),
+    Notify(notify::NotifyCommand),
     Task(task::TaskCommand),
     Work(Box<work::WorkArgs>),
     Workflow(Box<workflow::WorkflowCommand>),
@@ -235,6 +237,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Install(args) => install::run_install(&args),
         CliCommand::Uninstall(args) => install::run_uninstall(&args),
         CliCommand::Trust(args) => trust::run(&args),
+        CliCommand::Notify(args) => notify::run(&args),
         CliCommand::Task(args) => task::run(&args),
         CliCommand::Work(args) => work::run(&args),
         CliCommand::Workflow(args) => workflow::run(&args),

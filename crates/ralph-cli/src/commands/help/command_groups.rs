@@ -89,6 +89,7 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
             command("agents", "list the supported agents"),
             command("doctor", "check that agents and this machine are ready"),
             command("trust", "approve the commands in this project's configuration"),
+            command("notify", "list and test the targets of notifications"),
             command("config", "show the configuration and what can be set"),
             command("templates", "list ready-made checks"),
             command("gc", "remove old logs and merged work trees"),

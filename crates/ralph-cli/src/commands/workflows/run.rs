@@ -29,6 +29,7 @@ use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::detach::{DetachArgs, announce_start};
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::execute::with_keeper;
 use crate::commands::{block_on, confirm, out, report_result};
 use crate::error::CommandError;
@@ -231,8 +232,15 @@ impl<'a> CommandDriver<'a> {
         let DriverSetup { args, settings, project, startup } = setup;
         let driver = CommandDriver { args, settings, project, keeper };
         let process = WorkflowProcess { startup, ..driver.process() };
-        let finished = run_workflow(prepared, process).await?;
-        driver.answer_and_report(finished).await
+        let notifications = driver.notifications();
+        let finished = notifications.send_during(run_workflow(prepared, process)).await?;
+        let code = driver.answer_and_report(finished).await;
+        notifications.flush().await;
+        code
+    }
+
+    fn notifications(&self) -> CommandNotifications {
+        CommandNotifications::open(&self.project, &self.settings)
     }
 
     fn process(&self) -> WorkflowProcess {
@@ -248,10 +256,13 @@ impl<'a> CommandDriver<'a> {
     }
 
     async fn resume_and_report(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<u8, CommandError> {
-        match self.resume(part, startup).await? {
+        let notifications = self.notifications();
+        let code = match notifications.send_during(self.resume(part, startup)).await? {
             ResumeResult::Finished(finished) => self.answer_and_report(*finished).await,
-            ResumeResult::Ended { code } => Ok(code),
-        }
+            ResumeResult::Ended { code } => return Ok(code),
+        };
+        notifications.flush().await;
+        code
     }
 
     async fn resume(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<ResumeResult, CommandError> {

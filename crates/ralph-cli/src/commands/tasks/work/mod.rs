@@ -18,6 +18,7 @@ pub(in crate::commands) use server_worker::prepare_server_worker;
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::execute::with_keeper;
 use crate::error::CommandError;
 use ralph_app::background_worker::WorkerStartup;
@@ -104,8 +105,9 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     if let Some(start) = read_start_point(&project).await {
         reporter.print_start_point(&start);
     }
+    let notifications = CommandNotifications::open(&project, &settings);
     let finished = tokio::select! {
-        finished = started.run(ControlSource::ProcessSignals) => finished?,
+        finished = notifications.send_during(started.run(ControlSource::ProcessSignals)) => finished?,
         never = reporter.show_activity() => match never {},
     };
     let summary = &finished.summary;
@@ -121,6 +123,7 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     }
     let code = work_exit_code(summary);
     finished.close().await;
+    notifications.flush().await;
     Ok(code)
 }
 

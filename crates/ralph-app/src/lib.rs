@@ -21,6 +21,7 @@ pub mod maintenance;
 pub mod notifications;
 pub mod overview;
 pub mod plan;
+pub mod report;
 pub mod run;
 pub mod session;
 pub mod state;

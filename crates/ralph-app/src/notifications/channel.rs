@@ -61,10 +61,10 @@ async fn post(
         NotifyAddress::Variable(variable) => read_variable(variable)?,
     };
     let target = PostTarget::open(name, &address).map_err(|error: AppError| temporary(error.to_string()))?;
-    target.post(request, timeout).await.map_err(|error| SendError {
-        failure: failure_of(&error),
-        message: error.to_string(),
-    })
+    target
+        .post(request, timeout)
+        .await
+        .map_err(|error| SendError { failure: failure_of(&error), message: error.to_string() })
 }
 
 /// A redirect or a refusal will be the same next time; a server that is busy or broken may recover.

@@ -95,7 +95,13 @@ impl MessageItem {
 
 impl OutgoingMessage {
     /// Returns the message about one event, or one message about several. `link` is the address of the server.
-    pub(super) fn about(items: &[MessageItem], kind: MessageKind, project: &str, link: Option<&str>, now: UnixMillis) -> Self {
+    pub(super) fn about(
+        items: &[MessageItem],
+        kind: MessageKind,
+        project: &str,
+        link: Option<&str>,
+        now: UnixMillis,
+    ) -> Self {
         let link_of = |item: &MessageItem| link.map(|link| format!("{link}{}", item.body.page));
         let items: Vec<(MessageItem, Option<String>)> =
             items.iter().map(|item| (item.clone(), link_of(item))).collect();

@@ -47,8 +47,7 @@ impl Notifier {
     #[must_use]
     pub fn open(project: &Project, settings: &Settings, host: NotificationHost) -> Option<Arc<Self>> {
         let targets = usable_targets(project, settings);
-        let notifier =
-            || Arc::new(Self { project: project.clone(), targets, host, since: Clock::wall_now() });
+        let notifier = || Arc::new(Self { project: project.clone(), targets, host, since: Clock::wall_now() });
         (!settings.notify.value.is_empty()).then(notifier).filter(|notifier| !notifier.targets.is_empty())
     }
 
@@ -93,7 +92,8 @@ impl Notifier {
 /// Returns the targets without those of the project's file that the user has not approved.
 pub(super) fn usable_targets(project: &Project, settings: &Settings) -> Vec<NotifyTarget> {
     let mut targets = settings.notify.value.clone();
-    if targets.iter().any(|target| target.origin.is_from_project()) && !is_approved(project, settings).unwrap_or(false) {
+    if targets.iter().any(|target| target.origin.is_from_project()) && !is_approved(project, settings).unwrap_or(false)
+    {
         targets.retain(|target| !target.origin.is_from_project());
     }
     targets

@@ -102,11 +102,21 @@ fn ended_run(row: &LoopRow) -> Option<ObservedEvent> {
 fn ended_task(task: &str, status: TaskStatus, row: &LoopRow) -> Option<ObservedEvent> {
     let (event, answer) = match status {
         TaskStatus::Done => (NotificationEvent::Completed, None),
-        TaskStatus::Blocked => {
-            let end = end_of_loop(row, task)?;
-            (event_of_kind(end.kind)?, Some((end.kind, end.answer)))
-        }
-        _ => return None,
+        TaskStatus::Blocked => match end_of_loop(row, task) {
+            Some(end) => (event_of_kind(end.kind)?, Some((end.kind, end.answer))),
+            // The stage ended as it should, and the rules of the pipeline blocked the task.
+            None if row.run.status == Outcome::Completed.as_str() => {
+                let answer = InboxAnswer::RetryTask { task: task.to_owned() };
+                (NotificationEvent::Blocked, Some((InboxKind::Blocked, answer)))
+            }
+            None => return None,
+        },
+        TaskStatus::Todo
+        | TaskStatus::Coding
+        | TaskStatus::Reviewing
+        | TaskStatus::Testing
+        | TaskStatus::Qa
+        | TaskStatus::Cancelled => return None,
     };
     Some(ObservedEvent {
         subject_kind: NotificationSubject::Task,
@@ -117,11 +127,7 @@ fn ended_task(task: &str, status: TaskStatus, row: &LoopRow) -> Option<ObservedE
     })
 }
 
-fn event_of_loop(
-    row: &LoopRow,
-    event: NotificationEvent,
-    answer: Option<(InboxKind, InboxAnswer)>,
-) -> ObservedEvent {
+fn event_of_loop(row: &LoopRow, event: NotificationEvent, answer: Option<(InboxKind, InboxAnswer)>) -> ObservedEvent {
     let run = &row.run;
     let ended_at = run.ended_at.unwrap_or(run.started_at);
     let asks = answer.as_ref().is_some_and(|(kind, _)| asks_person(*kind));
@@ -164,9 +170,8 @@ fn asks_person(kind: InboxKind) -> bool {
 
 async fn unapproved_tasks(store: &Store, span: ObservedSpan) -> AppResult<Vec<ObservedEvent>> {
     let waiting = waiting_tasks(store).await?;
-    let is_new = |item: &InboxItem| {
-        item.kind == InboxKind::CheckApproval && item.since.is_some_and(|since| since >= span.since)
-    };
+    let is_new =
+        |item: &InboxItem| item.kind == InboxKind::CheckApproval && item.since.is_some_and(|since| since >= span.since);
     let events = waiting.into_iter().filter(is_new).map(|item| ObservedEvent {
         id: format!("task:{}:approval", item.id),
         page: format!("/tasks/{}", item.id),

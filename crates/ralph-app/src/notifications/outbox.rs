@@ -35,7 +35,11 @@ struct MessageBatch {
 
 impl Notifier {
     /// Stores what happened and sends what is due. Returns when the next message is due, if one waits.
-    pub(super) async fn run_round(self: &Arc<Self>, store: &Arc<Store>, timeout: Duration) -> AppResult<Option<UnixMillis>> {
+    pub(super) async fn run_round(
+        self: &Arc<Self>,
+        store: &Arc<Store>,
+        timeout: Duration,
+    ) -> AppResult<Option<UnixMillis>> {
         self.store_events(store).await?;
         self.send_due_messages(store, timeout).await
     }
@@ -56,8 +60,7 @@ impl Notifier {
             let wants = |target: &&NotifyTarget| {
                 event.happened_at >= since_of(target) && target.rule.selects(&event.events, event.subject_kind)
             };
-            let targets: Vec<&str> =
-                self.targets.iter().filter(wants).map(|target| target.name.as_str()).collect();
+            let targets: Vec<&str> = self.targets.iter().filter(wants).map(|target| target.name.as_str()).collect();
             let body = serde_json::to_string(&self.message_body(event)).unwrap_or_default();
             let new = NewNotification { id: &event.id, happened_at: event.happened_at, body: &body, at: now };
             store.add_notification(&new, &targets).await?;
@@ -91,7 +94,11 @@ impl Notifier {
     }
 
     /// Sends to all targets at the same time, so that one that hangs does not delay the others.
-    async fn send_due_messages(self: &Arc<Self>, store: &Arc<Store>, timeout: Duration) -> AppResult<Option<UnixMillis>> {
+    async fn send_due_messages(
+        self: &Arc<Self>,
+        store: &Arc<Store>,
+        timeout: Duration,
+    ) -> AppResult<Option<UnixMillis>> {
         let now = Clock::wall_now();
         let clock = LocalClock { now, utc_offset_minutes: utc_offset_minutes(now) };
         let mut of_target: BTreeMap<String, Vec<OpenDeliveryRow>> = BTreeMap::new();

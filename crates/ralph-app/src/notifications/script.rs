@@ -26,12 +26,7 @@ pub(super) async fn run_script(
 }
 
 /// Runs a program within a time limit. After that it is killed with its group.
-pub(super) fn run_program(
-    folder: &Path,
-    command: &[String],
-    input: &[u8],
-    timeout: Duration,
-) -> Result<(), SendError> {
+pub(super) fn run_program(folder: &Path, command: &[String], input: &[u8], timeout: Duration) -> Result<(), SendError> {
     let Some((program, arguments)) = command.split_first() else { return Err(temporary("the command is empty")) };
     let path = find_program(folder, program).map_err(|error| temporary(error.to_string()))?;
     let stdin = fill_pipe(input).map_err(|error| temporary(format!("cannot pass the message: {error}")))?;

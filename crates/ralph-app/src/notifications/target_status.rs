@@ -78,7 +78,7 @@ pub async fn test_notify_targets(
     let all = &settings.notify.value;
     if all.is_empty() {
         return Err(AppError::preflight("no target of notifications is configured")
-            .with_advice("add one to `notify` in your configuration file: ralph help notifications"));
+            .with_advice("add one to `notify` in your configuration file"));
     }
     let chosen: Vec<&NotifyTarget> = all.iter().filter(|target| name.is_none_or(|name| target.name == name)).collect();
     if chosen.is_empty() {
@@ -87,8 +87,7 @@ pub async fn test_notify_targets(
         return Err(AppError::not_found(message).with_advice(format!("the targets are: {}", names.join(", "))));
     }
     let usable = usable_targets(project, settings);
-    let notifier =
-        Arc::new(Notifier { project: project.clone(), targets: Vec::new(), host, since: Clock::wall_now() });
+    let notifier = Arc::new(Notifier { project: project.clone(), targets: Vec::new(), host, since: Clock::wall_now() });
     let message = test_message(&notifier);
     let mut results = Vec::new();
     for target in chosen {

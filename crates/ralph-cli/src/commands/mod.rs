@@ -27,7 +27,7 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
 use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
-use look::{attach, board, diff, events, inbox, logs, runs, show, stats, status, verify, why};
+use look::{attach, board, diff, events, inbox, logs, report, runs, show, stats, status, verify, why};
 use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command, serve};
 use set_up::{agents, config, doctor, init, install, notify, templates, trust};
@@ -104,6 +104,7 @@ enum CliCommand {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Why(why::WhyArgs),
+    Report(report::ReportArgs),
     #[command(visible_alias = "log")]
     Logs(logs::LogsArgs),
     Stats(stats::StatsArgs),
@@ -248,6 +249,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Show(args) => show::run(&args),
         CliCommand::Why(args) => why::run(&args),
+        CliCommand::Report(args) => report::run(&args),
         CliCommand::Board(args) => board::run(&args),
         CliCommand::Inbox(args) => inbox::run(&args),
         CliCommand::Logs(args) => logs::run(&args),

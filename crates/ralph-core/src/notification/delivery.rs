@@ -155,9 +155,8 @@ mod tests {
     #[test]
     fn a_message_that_another_process_sends_is_left_to_it_until_its_claim_ends() {
         let claimed = PendingDelivery { created_at: at(1), retry_at: None, claimed_until: Some(at(3)) };
-        let decide = |hour| {
-            DeliverySchedule::default().decide(&claimed, &LocalClock { now: at(hour), utc_offset_minutes: 0 })
-        };
+        let decide =
+            |hour| DeliverySchedule::default().decide(&claimed, &LocalClock { now: at(hour), utc_offset_minutes: 0 });
         assert_eq!(decide(2), DeliveryDecision::Wait { until: at(3) });
         assert_eq!(decide(3), DeliveryDecision::Send);
     }
@@ -178,7 +177,7 @@ mod tests {
         let delays: alloc::vec::Vec<_> =
             (1..=9).map(|failures| notification_retry_delay_ms(DeliveryFailure::Temporary, failures)).collect();
         assert_eq!(delays.first(), Some(&Some(10_000)));
-        assert!(delays.windows(2).all(|pair| pair[1].is_none_or(|next| Some(next) > pair[0])));
+        assert!(delays.is_sorted_by(|one, next| next.is_none_or(|next| Some(next) > *one)));
         assert_eq!(delays.last(), Some(&None));
         assert_eq!(notification_retry_delay_ms(DeliveryFailure::Permanent, 1), None);
     }

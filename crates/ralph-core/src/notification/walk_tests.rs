@@ -59,12 +59,7 @@ fn new_message(at: UnixMillis) -> WalkMessage {
 }
 
 /// Sends a message if the rules say so. Returns whether it was sent.
-fn try_send(
-    schedule: DeliverySchedule,
-    message: &mut WalkMessage,
-    clock: &LocalClock,
-    outcome: SendOutcome,
-) -> bool {
+fn try_send(schedule: DeliverySchedule, message: &mut WalkMessage, clock: &LocalClock, outcome: SendOutcome) -> bool {
     if message.is_sent || message.is_lost {
         return false;
     }
@@ -87,10 +82,8 @@ fn try_send(
         }
         SendOutcome::Temporary | SendOutcome::Refused => {
             message.failures += 1;
-            let failure = match outcome {
-                SendOutcome::Refused => DeliveryFailure::Permanent,
-                _ => DeliveryFailure::Temporary,
-            };
+            let is_refused = matches!(outcome, SendOutcome::Refused);
+            let failure = if is_refused { DeliveryFailure::Permanent } else { DeliveryFailure::Temporary };
             let delay = notification_retry_delay_ms(failure, message.failures);
             message.is_lost = delay.is_none();
             message.pending.retry_at = delay.map(|delay| clock.now.add_millis(delay));

@@ -188,7 +188,8 @@ fn target_schema() -> Value {
     let mut schema = table_schema(NOTIFY_KEYS, "", &mut NotifyDraft::default());
     schema["type"] = json!("object");
     schema["required"] = json!(["kind"]);
-    schema["properties"]["kind"] = json!({ "enum": NotifyChannel::NAMES, "description": schema["properties"]["kind"]["description"] });
+    schema["properties"]["kind"] =
+        json!({ "enum": NotifyChannel::NAMES, "description": schema["properties"]["kind"]["description"] });
     schema
 }
 

@@ -93,7 +93,8 @@ fn read_channel(draft: &NotifyDraft) -> Result<NotifyChannel, ValueError> {
         Some("webhook") => {
             unused("webhook", &[("command", command)])?;
             let secret_env = draft.secret_env.value.clone().ok_or_else(|| {
-                ValueError::new("a webhook needs a secret").with_hint("set `secret_env` to the variable that contains it")
+                ValueError::new("a webhook needs a secret")
+                    .with_hint("set `secret_env` to the variable that contains it")
             })?;
             Ok(NotifyChannel::Webhook { address: read_address(draft)?, secret_env: read_variable(&secret_env)? })
         }

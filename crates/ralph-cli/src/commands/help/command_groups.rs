@@ -59,6 +59,7 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
             command("runs", "list the runs"),
             command("show", "outcome, iterations, claims and verdicts of a run"),
             command("why", "the rule that decided on a run or task, and its evidence"),
+            command("report", "a file about a run or task to share: HTML or Markdown"),
             command("serve", "the dashboard in a browser, the API and conversations over HTTP"),
             command_with_aliases("logs", "log", "what the agent said and did"),
             command("diff", "the file changes of a run"),

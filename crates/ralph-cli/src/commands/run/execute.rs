@@ -1,8 +1,8 @@
 //! Executes a prepared run for the commands that start one: here or in the background, with a report and a summary.
 use ralph_core::outcome::exit_code;
 
-use crate::commands::notifications::CommandNotifications;
 use crate::commands::args::output_args::{OutputArgs, OutputMode, RunReporter};
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::parked_run::ParkedRun;
 use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};

@@ -106,8 +106,7 @@ fn print_target(status: &NotifyTargetStatus) {
 fn test_targets(config: &ConfigArgs, name: Option<&str>, is_json: bool) -> Result<u8, CommandError> {
     let project = Project::find_here_or_outside()?;
     let settings = config.load_settings(Some(&project))?;
-    let results =
-        block_on(async { Ok(test_notify_targets(&project, &settings, notification_host(), name).await?) })?;
+    let results = block_on(async { Ok(test_notify_targets(&project, &settings, notification_host(), name).await?) })?;
     if is_json {
         let rows: Vec<Value> = results.iter().map(result_json).collect();
         out::print_line(&Value::from(rows).to_string());

@@ -25,7 +25,10 @@ fn a_blocked_run_tells_a_signed_webhook_what_where_why_and_how_to_answer() {
     let message = received[0].json();
     let run = finished["run"].as_str().unwrap();
     let short = &run[run.len() - 8..];
-    assert_eq!((&message["version"], &message["type"], &message["count"]), (&json!(1), &json!("notification"), &json!(1)));
+    assert_eq!(
+        (&message["version"], &message["type"], &message["count"]),
+        (&json!(1), &json!("notification"), &json!(1))
+    );
     assert_eq!(message["id"], json!(received[0].header("x-ralph-delivery")));
     let item = &message["items"][0];
     assert_eq!((&item["event"], &item["kind"], &item["run"]), (&json!("blocked"), &json!("run"), &json!(run)));
@@ -59,10 +62,7 @@ fn a_script_gets_json_on_its_standard_input_and_no_shell_sees_the_words_of_the_a
     fs::write(&script, "#!/bin/sh\ncat > \"$1\"\n").unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let target = project.outside("a $(touch pwned) file");
-    configure(
-        &project,
-        &format!("  - {{kind: script, command: ['{}', '{}']}}\n", script.display(), target.display()),
-    );
+    configure(&project, &format!("  - {{kind: script, command: ['{}', '{}']}}\n", script.display(), target.display()));
     blocked_run(&project, "\\$(touch pwned); 'x' \\\"y\\\"").output().expect(6);
     let message: Value = serde_json::from_str(&fs::read_to_string(&target).unwrap()).unwrap();
     let text = message["items"][0]["text"].as_str().unwrap();
@@ -105,10 +105,7 @@ fn a_test_message_says_for_each_target_what_happened() {
     let lines: Vec<&str> = tested.lines().collect();
     assert_eq!(lines[0], "phone (webhook): sent");
     assert!(lines[1].starts_with("gone (webhook): failed: it cannot be reached"), "{tested}");
-    assert_eq!(
-        lines[2],
-        "slack (slack): failed: the environment variable NO_SUCH_VARIABLE is not set in this process"
-    );
+    assert_eq!(lines[2], "slack (slack): failed: the environment variable NO_SUCH_VARIABLE is not set in this process");
     assert!(platform.texts("text")[0].contains("this is a test message of ralph"));
     let one = project.ralph(["notify", "test", "phone", "--json"]).env("NOTIFY_SECRET", SECRET).output().expect(0);
     assert_eq!(one.json(), json!([{ "name": "phone", "kind": "webhook", "sent": true, "error": null }]));

@@ -41,8 +41,7 @@ fn a_message_that_failed_is_sent_again_by_the_server_and_only_once() {
     blocked_run(&project, "no key").output().expect(6);
     let waiting = first_target(&project)["undelivered"][0].clone();
     assert_eq!((&waiting["failures"], &waiting["error"]), (&json!(1), &json!("HTTP status 503")));
-    let server =
-        ServerProcess::start_call(project.ralph(["serve", "--port", "0"]).env("NOTIFY_SECRET", SECRET));
+    let server = ServerProcess::start_call(project.ralph(["serve", "--port", "0"]).env("NOTIFY_SECRET", SECRET));
     wait_until("the message was sent again", || platform.received().len() == 2);
     wait_until("it is recorded as sent", || {
         let listed = project.ralph(["notify", "list", "--json"]).start().wait_without_invariants().expect(0).json();

@@ -102,7 +102,7 @@ impl BoundServer {
         // They end with this function.
         let mut background = JoinSet::new();
         background.spawn(Arc::clone(&context.conversations).run());
-        notifier.iter().for_each(|notifier| drop(background.spawn(Arc::clone(notifier).run())));
+        let notifier = notifier.map(Notifier::start);
         let serving = async {
             tokio::join!(accept_loop.run(), context.driver.resume_recorded_loops(), async {
                 // A receiver without a sender cannot wait; the sender lives as long as this function.
@@ -126,7 +126,7 @@ impl BoundServer {
         }
         background.shutdown().await;
         if let Some(notifier) = notifier {
-            notifier.flush().await;
+            notifier.finish().await;
         }
         Ok(stopped_by)
     }

@@ -9,7 +9,7 @@ mod outbox;
 mod script;
 mod target_status;
 
-pub use notifier::{NotificationHost, Notifier};
+pub use notifier::{ActiveNotifier, NotificationHost, Notifier};
 pub use target_status::{
     NotifyTargetStatus, NotifyTestResult, UndeliveredMessage, list_notify_targets, test_notify_targets,
 };

@@ -6,6 +6,8 @@ use ralph_core::event::UnixMillis;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_store::{ChangeStamp, Store};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::config::{NotifyTarget, Settings};
 use crate::error::AppResult;
@@ -16,11 +18,9 @@ use crate::trust::is_approved;
 /// How often a change of the store is looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long one attempt to send may take.
-const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a process that has nothing else to do may send.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one attempt may take then: shorter, so that its failure is recorded.
-const FLUSH_SEND_TIMEOUT: Duration = Duration::from_secs(4);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a process that has nothing else to do may send: an attempt that is active, and one more.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What only the process knows that sends.
 #[derive(Debug, Clone)]
@@ -51,8 +51,15 @@ impl Notifier {
         (!settings.notify.value.is_empty()).then(notifier).filter(|notifier| !notifier.targets.is_empty())
     }
 
-    /// Sends what happens until it is dropped.
-    pub async fn run(self: Arc<Self>) {
+    /// Sends what happens from now on, in the background.
+    #[must_use]
+    pub fn start(self: Arc<Self>) -> ActiveNotifier {
+        let (stop, is_stopped) = watch::channel(false);
+        let task = tokio::spawn(Arc::clone(&self).run(is_stopped));
+        ActiveNotifier { notifier: self, stop, task }
+    }
+
+    async fn run(self: Arc<Self>, mut is_stopped: watch::Receiver<bool>) {
         let folder = self.project.state_folder();
         let (mut seen, mut next_due) = (None, None);
         loop {
@@ -60,22 +67,20 @@ impl Notifier {
             let is_due = next_due.is_some_and(|due: UnixMillis| due <= Clock::wall_now());
             if is_due || seen.as_ref() != Some(&stamp) {
                 // What fails here is tried again on the next change, or in the next process.
-                next_due = self.try_round(SEND_TIMEOUT).await.unwrap_or_default();
+                next_due = self.try_round().await.unwrap_or_default();
                 seen = Some(ChangeStamp::capture(&folder));
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+            tokio::select! {
+                _ = is_stopped.changed() => return,
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+            }
         }
     }
 
-    /// Sends what is due before the process ends, within a few seconds.
-    pub async fn flush(self: Arc<Self>) {
-        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.try_round(FLUSH_SEND_TIMEOUT)).await;
-    }
-
-    async fn try_round(self: &Arc<Self>, timeout: Duration) -> AppResult<Option<UnixMillis>> {
+    async fn try_round(self: &Arc<Self>) -> AppResult<Option<UnixMillis>> {
         let Some(store) = open_existing_store(&self.project).await? else { return Ok(None) };
         let store = Arc::new(store);
-        let next_due = self.run_round(&store, timeout).await;
+        let next_due = self.run_round(&store, SEND_TIMEOUT).await;
         if let Some(store) = Arc::into_inner(store) {
             Store::close(store).await;
         }
@@ -86,6 +91,27 @@ impl Notifier {
     pub(super) fn project_name(&self) -> String {
         let root = &self.project.root;
         root.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
+/// A notifier that sends in the background. It stops when the process ends.
+pub struct ActiveNotifier {
+    notifier: Arc<Notifier>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl ActiveNotifier {
+    /// Lets an active attempt end, and sends what is left, within a few seconds.
+    pub async fn finish(self) {
+        let Self { notifier, stop, task } = self;
+        stop.send_replace(true);
+        let finished = async {
+            let _ = task.await;
+            // What fails here is tried again by the next process.
+            let _ = notifier.try_round().await;
+        };
+        let _ = tokio::time::timeout(FINISH_TIMEOUT, finished).await;
     }
 }
 

@@ -1,42 +1,33 @@
 //! Notifications of commands that drive loops: they are sent while the command works, and before it ends.
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
 
 use ralph_app::config::{ConfigSource, Settings};
-use ralph_app::notifications::{NotificationHost, Notifier};
+use ralph_app::notifications::{ActiveNotifier, NotificationHost, Notifier};
 use ralph_engine::project::Project;
 
 use crate::commands::out;
 use crate::hints;
 
-/// Sends the notifications of one command. Without a target it does nothing.
-pub struct CommandNotifications(Option<Arc<Notifier>>);
+/// The notifications of one command. Without a target there are none.
+pub struct CommandNotifications(Option<ActiveNotifier>);
 
 impl CommandNotifications {
-    pub fn open(project: &Project, settings: &Settings) -> Self {
-        Self(Notifier::open(project, settings, notification_host()))
+    /// Sends what happens from now on, while the command works.
+    pub fn start(project: &Project, settings: &Settings) -> Self {
+        Self(Notifier::open(project, settings, notification_host()).map(Notifier::start))
     }
 
-    /// Like [`Self::open`], with the settings of all layers. Without a source nothing is sent.
-    pub fn load(project: &Project, config: Option<&ConfigSource>) -> Self {
+    /// Like [`Self::start`], with the settings of all layers. Without a source nothing is sent.
+    pub fn start_with_config(project: &Project, config: Option<&ConfigSource>) -> Self {
         // An error in the configuration was reported when the run started.
         let settings = config.and_then(|config| config.load_settings(Some(project)).ok());
-        settings.map_or(Self(None), |settings| Self::open(project, &settings))
-    }
-
-    /// Sends what happens while the work is done.
-    pub async fn send_during<T>(&self, work: impl Future<Output = T>) -> T {
-        let Some(notifier) = &self.0 else { return work.await };
-        tokio::select! {
-            result = work => result,
-            () = Arc::clone(notifier).run() => std::future::pending().await,
-        }
+        settings.map_or(Self(None), |settings| Self::start(project, &settings))
     }
 
     /// Sends what is left, within a few seconds.
-    pub async fn flush(self) {
+    pub async fn finish(self) {
         if let Some(notifier) = self.0 {
-            notifier.flush().await;
+            notifier.finish().await;
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::event::NotificationEvent;
+use crate::outcome::AGENT_BLOCKED_PREFIX;
 
 /// A longer reason is cut: a message is read on a phone.
 const MAX_REASON_CHARS: usize = 200;
@@ -30,7 +31,8 @@ impl NotificationLine<'_> {
         let event = self.event.as_str().replace('_', " ");
         let mut parts = Vec::from([cut_line(self.subject)]);
         parts.extend(self.role.map(cut_line));
-        let reason = cut_line(self.reason);
+        // The name of the event says it already.
+        let reason = cut_line(self.reason.strip_prefix(AGENT_BLOCKED_PREFIX).unwrap_or(self.reason));
         parts.push(match (self.event, reason.is_empty()) {
             (_, true) => event,
             // These are the words of an agent or of the author of a workflow.
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn a_message_says_what_where_and_why() {
         assert_eq!(
-            line(Some("coder"), NotificationEvent::Blocked, "needs STRIPE_KEY"),
+            line(Some("coder"), NotificationEvent::Blocked, "the agent is blocked: needs STRIPE_KEY"),
             "billing-42 · coder · blocked: \"needs STRIPE_KEY\""
         );
         assert_eq!(

@@ -87,8 +87,8 @@ pub async fn drive_and_report(
     let audience = output.audience();
     let parked = ParkedRun::for_background(&started, &output)?;
     let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
-    let notifications = CommandNotifications::load(&started.plan().context.project, config.as_ref());
-    let driven = notifications.send_during(started.drive(&mut report)).await;
+    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config.as_ref());
+    let driven = started.drive(&mut report).await;
     // Prints the last lines of the report before the summary.
     drop(report);
     let finished = match driven? {
@@ -98,8 +98,9 @@ pub async fn drive_and_report(
     if has_summary {
         print_summary(&finished.summary);
     }
-    print_delivery(&finished.delivery?, audience);
-    notifications.flush().await;
+    let delivered = finished.delivery.map(|delivery| print_delivery(&delivery, audience));
+    notifications.finish().await;
+    delivered?;
     match parked {
         Some(parked) if finished.summary.end.is_parked() => Box::pin(parked.continue_after_wait()).await,
         Some(_) | None => Ok(finished.summary.end.exit_code),

@@ -232,15 +232,15 @@ impl<'a> CommandDriver<'a> {
         let DriverSetup { args, settings, project, startup } = setup;
         let driver = CommandDriver { args, settings, project, keeper };
         let process = WorkflowProcess { startup, ..driver.process() };
-        let notifications = driver.notifications();
-        let finished = notifications.send_during(run_workflow(prepared, process)).await?;
+        let notifications = driver.start_notifications();
+        let finished = run_workflow(prepared, process).await?;
         let code = driver.answer_and_report(finished).await;
-        notifications.flush().await;
+        notifications.finish().await;
         code
     }
 
-    fn notifications(&self) -> CommandNotifications {
-        CommandNotifications::open(&self.project, &self.settings)
+    fn start_notifications(&self) -> CommandNotifications {
+        CommandNotifications::start(&self.project, &self.settings)
     }
 
     fn process(&self) -> WorkflowProcess {
@@ -256,12 +256,12 @@ impl<'a> CommandDriver<'a> {
     }
 
     async fn resume_and_report(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<u8, CommandError> {
-        let notifications = self.notifications();
-        let code = match notifications.send_during(self.resume(part, startup)).await? {
+        let notifications = self.start_notifications();
+        let code = match self.resume(part, startup).await? {
             ResumeResult::Finished(finished) => self.answer_and_report(*finished).await,
             ResumeResult::Ended { code } => return Ok(code),
         };
-        notifications.flush().await;
+        notifications.finish().await;
         code
     }
 

@@ -5,6 +5,7 @@ use ralph_util::hmac::sign_hex;
 use serde_json::{Value, json};
 
 use super::{SECRET, blocked_run, configure, first_target, webhook};
+use crate::config::trust::on_a_terminal;
 use crate::harness::Project;
 use crate::invariants::CANARY;
 use crate::server::platform_server::{PlatformAnswer, PlatformServer};
@@ -68,6 +69,18 @@ fn a_script_gets_json_on_its_standard_input_and_no_shell_sees_the_words_of_the_a
     let text = message["items"][0]["text"].as_str().unwrap();
     assert!(text.ends_with("blocked: \"$(touch pwned); 'x' \"y\"\""), "{text}");
     assert!(!project.root().join("pwned").exists());
+}
+
+// spec: U7, X1
+#[test]
+fn a_desktop_target_writes_to_the_terminal_if_there_is_one_and_is_kept_otherwise() {
+    let project = Project::new();
+    configure(&project, "  - {kind: desktop}\n");
+    let shown = project.ralph(["notify", "test"]).with(on_a_terminal).output().expect(0).stdout;
+    assert!(shown.contains("\x1b]9; project · this is a test message of ralph\x07"), "{shown:?}");
+    project.run(&["complete"]).output().expect(0);
+    let kept = first_target(&project)["undelivered"].clone();
+    assert_eq!(kept[0]["error"], "this process has no terminal and no desktop");
 }
 
 // spec: U7

@@ -105,9 +105,9 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     if let Some(start) = read_start_point(&project).await {
         reporter.print_start_point(&start);
     }
-    let notifications = CommandNotifications::open(&project, &settings);
+    let notifications = CommandNotifications::start(&project, &settings);
     let finished = tokio::select! {
-        finished = notifications.send_during(started.run(ControlSource::ProcessSignals)) => finished?,
+        finished = started.run(ControlSource::ProcessSignals) => finished?,
         never = reporter.show_activity() => match never {},
     };
     let summary = &finished.summary;
@@ -123,7 +123,7 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     }
     let code = work_exit_code(summary);
     finished.close().await;
-    notifications.flush().await;
+    notifications.finish().await;
     Ok(code)
 }
 

@@ -27,6 +27,7 @@ pub mod fact;
 pub mod judge;
 mod limits;
 pub mod loop_state;
+pub mod notification;
 pub mod outcome;
 pub mod pipeline;
 pub mod policy;

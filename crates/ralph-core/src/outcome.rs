@@ -7,6 +7,9 @@ use crate::event::StopSignal;
 use crate::policy::ExhaustionPolicy;
 use crate::text::format_duration_ms;
 
+/// The beginning of the reason of a run whose agent says that it is blocked; its words follow.
+pub const AGENT_BLOCKED_PREFIX: &str = "the agent is blocked: ";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -5,6 +5,7 @@ mod dns;
 pub mod execution_log;
 pub mod git;
 pub mod http_client;
+pub mod local_time;
 pub mod lock;
 pub mod node_program;
 pub mod project;

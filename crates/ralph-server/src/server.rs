@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ralph_app::conversations::ConversationHub;
 use ralph_app::error::AppError;
+use ralph_app::notifications::{NotificationHost, Notifier};
 use ralph_core::event::StopSignal;
 use ralph_engine::run_driver::{SignalRequest, SignalStream};
 use ralph_process::Keeper;
@@ -41,6 +42,8 @@ pub struct BoundServer {
     address: SocketAddr,
     context: SharedContext,
     worker: Option<ServerWorker>,
+    /// Sends notifications, if there is a target.
+    notifier: Option<Arc<Notifier>>,
     /// Tells streams and connections that the server stops.
     stopping: watch::Sender<bool>,
 }
@@ -55,6 +58,12 @@ impl BoundServer {
         let address = listener.local_addr().map_err(|source| ServerError::Address { source })?;
         let settings = config.load_settings(Some(&project)).map_err(AppError::from).map_err(ServerError::Config)?;
         let conversations = ConversationHub::open(&project, &settings).map_err(ServerError::Config)?;
+        let host = NotificationHost {
+            commands: words.inbox_commands,
+            terminal: None,
+            server: (!address.ip().is_unspecified()).then(|| format!("http://{address}")),
+        };
+        let notifier = Notifier::open(&project, &settings, host);
         let driver = LoopDriver::new(keeper, config.clone(), project.clone(), Arc::clone(&conversations));
         let driver = Arc::new(driver);
         let (stopping, is_stopping) = watch::channel(false);
@@ -73,7 +82,7 @@ impl BoundServer {
             is_stopping,
             conversations,
         };
-        Ok(Self { listener, address, context: Arc::new(context), worker, stopping })
+        Ok(Self { listener, address, context: Arc::new(context), worker, notifier, stopping })
     }
 
     /// Returns the address, with the port that was taken.
@@ -84,16 +93,17 @@ impl BoundServer {
 
     /// Answers requests until a signal stops this process, then waits for the loops that it drives.
     pub async fn serve(self) -> Result<StopSignal, ServerError> {
-        let Self { listener, address: _, context, worker, stopping } = self;
+        let Self { listener, address: _, context, worker, notifier, stopping } = self;
         let mut signals = SignalStream::listen().map_err(|source| ServerError::Signals { source })?;
         if let Some(ServerWorker { prepared, when_ended }) = worker {
             context.driver.start_worker(prepared, when_ended).await.map_err(ServerError::Worker)?;
         }
         let service = ConnectionService { router: build_router(Arc::clone(&context)) };
         let accept_loop = AcceptLoop::new(listener, service, context.is_stopping.clone());
-        // It ends with this function.
-        let mut conversations = JoinSet::new();
-        conversations.spawn(Arc::clone(&context.conversations).run());
+        // They end with this function.
+        let mut background = JoinSet::new();
+        background.spawn(Arc::clone(&context.conversations).run());
+        let notifier = notifier.map(Notifier::start);
         let serving = async {
             tokio::join!(accept_loop.run(), context.driver.resume_recorded_loops(), async {
                 // A receiver without a sender cannot wait; the sender lives as long as this function.
@@ -105,7 +115,7 @@ impl BoundServer {
         let mut stopped_by = StopSignal::Term;
         loop {
             tokio::select! {
-                () = &mut serving => return Ok(stopped_by),
+                () = &mut serving => break,
                 request = signals.next() => {
                     context.driver.forward_signal(request).await;
                     if let SignalRequest::Stop(signal) = request {
@@ -115,5 +125,10 @@ impl BoundServer {
                 }
             }
         }
+        background.shutdown().await;
+        if let Some(notifier) = notifier {
+            notifier.finish().await;
+        }
+        Ok(stopped_by)
     }
 }

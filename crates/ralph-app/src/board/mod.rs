@@ -15,6 +15,7 @@ pub use card::{BoardCard, CardKind, CardLane};
 pub use inbox_text::{ShownInboxItem, approve_shown_item, load_inbox_text};
 pub use last_output::LastOutput;
 pub use live_loop::LiveLoop;
+pub(crate) use run_grid::criteria_rows;
 pub use run_grid::{CheckMark, CriterionRow, RunGrid, load_run_grids};
 pub use subject_text::{find_log_file, load_receipt_text, load_why_text};
 pub use user_command::{UserCommandSubject, load_user_commands, prepare_user_command};

@@ -59,7 +59,8 @@ async fn load_grid(store: &Store, run: RunRow) -> AppResult<RunGrid> {
     Ok(RunGrid { run, headline, iterations, criteria })
 }
 
-fn criteria_rows(iterations: &[IterationRow], checks: &[CheckRow]) -> Vec<CriterionRow> {
+/// Returns the criteria of a run in their order, each with its mark in every iteration.
+pub(crate) fn criteria_rows(iterations: &[IterationRow], checks: &[CheckRow]) -> Vec<CriterionRow> {
     let mut places: Vec<&str> = Vec::new();
     for check in checks {
         if !places.contains(&check.outline_number.as_str()) {

@@ -4,6 +4,7 @@ mod checks;
 mod error;
 mod keys;
 mod layers;
+mod notify;
 mod settings;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use keys::show::EffectiveSetting;
 pub use layers::files::{ConfigFiles, find_config_files};
 pub use layers::load::{ConfigOverride, load_settings};
 pub use layers::source::ConfigSource;
+pub use notify::notify_target::{NotifyAddress, NotifyChannel, NotifyTarget};
 pub use settings::all_settings::{
     AgentSettings, JudgeSettings, LimitSettings, SessionSettings, Settings, SignalSettings,
 };

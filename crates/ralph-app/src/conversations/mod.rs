@@ -7,7 +7,7 @@ mod delivery;
 mod feed_queue;
 mod hub;
 mod observer;
-mod platforms;
+pub(crate) mod platforms;
 mod receive;
 mod reply_text;
 mod run_feed;

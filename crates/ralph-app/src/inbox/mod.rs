@@ -13,6 +13,9 @@ use ralph_store::{Store, TaskDependencyRow};
 
 use serde_json::{Value, json};
 
+pub(crate) use runs::{end_of_loop, waiting_loops};
+pub(crate) use tasks::waiting_tasks;
+
 use crate::error::AppResult;
 use crate::run::open_existing_store;
 use crate::view::timestamp_json;
@@ -168,8 +171,8 @@ pub async fn list_inbox(project: &Project) -> AppResult<Vec<InboxItem>> {
 }
 
 async fn list_stored_items(project: &Project, store: &Store) -> AppResult<Vec<InboxItem>> {
-    let mut items = tasks::waiting_tasks(store).await?;
-    items.extend(runs::waiting_loops(project, store).await?);
+    let mut items = waiting_tasks(store).await?;
+    items.extend(waiting_loops(project, store).await?);
     items.extend(runs::unsuccessful_runs(store).await?);
     items.extend(workflows::open_questions(project, store).await?);
     items.extend(workflows::stopped_workflows(project, store).await?);

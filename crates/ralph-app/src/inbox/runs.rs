@@ -21,14 +21,14 @@ const MAX_LISTED_AGE_MS: u64 = 7 * 86_400_000;
 const LATER_RUN_WINDOW: u32 = 200;
 
 /// The end of a run, as the inbox shows it.
-pub(super) struct EndedLoop {
-    pub(super) kind: InboxKind,
-    pub(super) reason: String,
-    pub(super) answer: InboxAnswer,
+pub(crate) struct EndedLoop {
+    pub(crate) kind: InboxKind,
+    pub(crate) reason: String,
+    pub(crate) answer: InboxAnswer,
 }
 
 /// Returns the loops that are paused, and those whose process died.
-pub(super) async fn waiting_loops(project: &Project, store: &Store) -> AppResult<Vec<InboxItem>> {
+pub(crate) async fn waiting_loops(project: &Project, store: &Store) -> AppResult<Vec<InboxItem>> {
     let mut items = Vec::new();
     for row in store.running_loops().await? {
         if row.run.kind == SESSION_RUN_KIND {
@@ -113,7 +113,7 @@ fn item_of_run(run: &RunRow) -> InboxItem {
 
 /// Returns how a loop ended and what a person can do; `None` if it has not ended, was cancelled or was imported. `id`
 /// names it in the answer.
-pub(super) fn end_of_loop(row: &LoopRow, id: &str) -> Option<EndedLoop> {
+pub(crate) fn end_of_loop(row: &LoopRow, id: &str) -> Option<EndedLoop> {
     // An imported run has no owner, and cannot be continued.
     row.owner_json.as_ref()?;
     let outcome = Outcome::parse(&row.run.status)?;

@@ -10,7 +10,7 @@ use super::runs::{EndedLoop, end_of_loop};
 use super::{InboxAnswer, InboxItem, InboxKind};
 use crate::error::AppResult;
 
-pub(super) async fn waiting_tasks(store: &Store) -> AppResult<Vec<InboxItem>> {
+pub(crate) async fn waiting_tasks(store: &Store) -> AppResult<Vec<InboxItem>> {
     let waiting = store.tasks_waiting_for_person().await?;
     let runs: Vec<String> = waiting.iter().filter(|task| task.is_blocked).filter_map(|task| task.run.clone()).collect();
     let loops = if runs.is_empty() { Vec::new() } else { store.loops_of_runs(&runs).await? };

@@ -20,6 +20,7 @@ pub use event_line::{event_json_line, timestamp_json};
 pub use explanation::{explanation_json, explanation_text};
 pub use land_report::land_report_json;
 pub use run::RunView;
+pub(crate) use run_list::accepted_by;
 pub use run_list::{RUN_COLUMNS, run_cells, run_json};
 pub use run_title::run_title;
 pub use stats::StatsView;

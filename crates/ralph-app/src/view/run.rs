@@ -67,6 +67,28 @@ impl RunView {
         self.attempts.iter().filter(move |attempt| attempt.iteration == iteration)
     }
 
+    /// Returns the checks of all claims in order.
+    #[must_use]
+    pub fn checks(&self) -> &[CheckRow] {
+        &self.checks
+    }
+
+    /// Returns the stored receipt.
+    #[must_use]
+    pub fn receipt(&self) -> Option<&ReceiptRow> {
+        self.receipt.as_ref()
+    }
+
+    /// Returns the first check that did not accept the last claim. The stage of a criterion says more than the criterion.
+    #[must_use]
+    pub fn first_failing_check(&self) -> Option<&CheckRow> {
+        let last = self.iterations.iter().rev().find(|iteration| iteration.verdict.is_some())?;
+        let has_failed = |check: &&CheckRow| check.required && check.verdict != Verdict::Accepted.as_str();
+        let failed: Vec<&CheckRow> = self.checks_of(last.number).filter(has_failed).collect();
+        let is_stage = |check: &&&CheckRow| check.outline_number.contains('.');
+        failed.iter().find(is_stage).or_else(|| failed.first()).copied()
+    }
+
     /// Returns the first line of `ralph why`.
     #[must_use]
     pub fn headline(&self) -> &str {

@@ -40,7 +40,7 @@ pub fn run_json(run: &RunRow) -> Value {
 }
 
 /// Returns the person who accepted the claim of a run, if one did.
-pub(super) fn accepted_by(run: &RunRow) -> Option<PersonDecision> {
+pub(crate) fn accepted_by(run: &RunRow) -> Option<PersonDecision> {
     serde_json::from_str(run.accepted_by.as_deref()?).ok()
 }
 

@@ -6,6 +6,7 @@ mod control;
 mod help;
 mod interaction;
 mod look;
+mod notifications;
 mod out;
 mod plumbing;
 mod run;
@@ -26,10 +27,10 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 
 use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
-use look::{attach, board, diff, events, inbox, logs, runs, show, stats, status, verify, why};
+use look::{attach, board, diff, events, inbox, logs, report, runs, show, stats, status, verify, why};
 use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
 use run::{classic, demo, resume, run_args, run_command, serve};
-use set_up::{agents, config, doctor, init, install, templates, trust};
+use set_up::{agents, config, doctor, init, install, notify, templates, trust};
 use tasks::{land, rewind, task, work};
 use workflows::workflow;
 
@@ -94,6 +95,7 @@ enum CliCommand {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Trust(trust::TrustArgs),
+    Notify(notify::NotifyCommand),
     Task(task::TaskCommand),
     Work(Box<work::WorkArgs>),
     Workflow(Box<workflow::WorkflowCommand>),
@@ -102,6 +104,7 @@ enum CliCommand {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Why(why::WhyArgs),
+    Report(report::ReportArgs),
     #[command(visible_alias = "log")]
     Logs(logs::LogsArgs),
     Stats(stats::StatsArgs),
@@ -235,6 +238,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Install(args) => install::run_install(&args),
         CliCommand::Uninstall(args) => install::run_uninstall(&args),
         CliCommand::Trust(args) => trust::run(&args),
+        CliCommand::Notify(args) => notify::run(&args),
         CliCommand::Task(args) => task::run(&args),
         CliCommand::Work(args) => work::run(&args),
         CliCommand::Workflow(args) => workflow::run(&args),
@@ -245,6 +249,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Show(args) => show::run(&args),
         CliCommand::Why(args) => why::run(&args),
+        CliCommand::Report(args) => report::run(&args),
         CliCommand::Board(args) => board::run(&args),
         CliCommand::Inbox(args) => inbox::run(&args),
         CliCommand::Logs(args) => logs::run(&args),

@@ -119,6 +119,11 @@ pub fn print_command_error(failure: &CommandError) {
     write_stderr(&wrap_for_terminal(&redact::redact_text(&text), &io::stderr()));
 }
 
+/// Writes a control sequence to the terminal at stderr, as it is.
+pub fn write_terminal_sequence(sequence: &str) {
+    write_stderr(sequence);
+}
+
 /// Prints text to stderr without wrapping. Write errors are ignored.
 pub fn print_stderr(text: &str) {
     write_stderr(&redact::redact_text(text));

@@ -16,7 +16,7 @@ use crate::effect::{Effect, ReceiptSnapshot};
 use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, UnixMillis, WorkEvent};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
-use crate::outcome::{Outcome, RunEnd};
+use crate::outcome::{AGENT_BLOCKED_PREFIX, Outcome, RunEnd};
 use crate::policy::{ClaimVerification, ContradictionRule, Policy, RejectTagUse};
 use crate::prompt::RejectionFeedback;
 use crate::receipt::Proof;
@@ -187,7 +187,7 @@ fn handle_good_attempt(
     let rejects = report.reading.reject.as_deref().filter(|_| context.policy.judging == RejectTagUse::Yes);
     let run_end = match (&report.reading.blocked, rejects) {
         (Some(reason), _) => {
-            let reason = context.append_last_rejection(format!("the agent is blocked: {reason}"));
+            let reason = context.append_last_rejection(format!("{AGENT_BLOCKED_PREFIX}{reason}"));
             Some(RunEnd::new(Outcome::Blocked, reason))
         }
         (None, Some(reason)) => Some(RunEnd::work_sent_back(reason)),

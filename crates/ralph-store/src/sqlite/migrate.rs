@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0013.sql"),
     include_str!("migrations/0014.sql"),
     include_str!("migrations/0015.sql"),
+    include_str!("migrations/0016.sql"),
 ];
 
 /// Creates a database at the newest schema at once, which is much faster than running all migrations.

@@ -26,7 +26,7 @@ pub(in crate::config) enum KeyTarget<S> {
     },
 }
 
-const fn slot_key<S>(
+pub(in crate::config) const fn slot_key<S>(
     path: &'static str,
     help: &'static str,
     slot: for<'a> fn(&'a mut S) -> SettingSlot<'a>,
@@ -215,8 +215,8 @@ pub(in crate::config) const CONFIG_KEYS: &[ConfigKey<Settings>] = &[
         |s| SettingSlot::MaybeText(&mut s.platforms.webhook.url)),
     slot_key("platforms.webhook.secret_env", "The variable that contains the secret for signed webhooks in both directions",
         |s| SettingSlot::MaybeText(&mut s.platforms.webhook.secret_env)),
+    slot_key("notify", "Targets of notifications; those of the project's file are added to yours", |s| SettingSlot::Notify(&mut s.notify)),
     reserved_key("store", "sqlite", "The database"),
-    reserved_key("notify", "[]", "Targets of outcome notifications"),
     reserved_key("sandbox", "off", "Sandbox for agents and checks"),
 ];
 

@@ -146,8 +146,8 @@ pub(in crate::config) const LOOSENING_VALUES: &[(&str, LooseningValues)] = &[
     ("platforms.slack.secret_env", Never),
     ("platforms.webhook.url", Never),
     ("platforms.webhook.secret_env", Never),
-    ("store", Never),
     ("notify", Never),
+    ("store", Never),
     ("sandbox", Never),
 ];
 

@@ -3,11 +3,13 @@ use ralph_core::judge::JudgeApi;
 use serde_json::{Map, Value, json};
 
 use crate::config::keys::key_list::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDraft, ConfigKey, KeyTarget};
+use crate::config::keys::notify_keys::{NOTIFY_KEYS, NotifyDraft};
 use crate::config::keys::show::slot_value;
 use crate::config::keys::slot::{
     ADAPTER_JSON_FORMAT, COMMIT_CHOICES, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES,
     MESSAGE_CHOICES, METHOD_CHOICES, NumberBounds, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
 };
+use crate::config::notify::notify_target::NotifyChannel;
 use crate::config::settings::all_settings::{AgentSettings, Settings};
 use crate::config::settings::origin::Setting;
 use ralph_agents::{OutputFormat, PermissionLevel};
@@ -149,6 +151,7 @@ fn slot_schema(slot: &SettingSlot<'_>) -> Value {
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]+$" },
             "additionalProperties": table_schema(AGENT_KEYS, "", &mut AgentSettings::default()),
         }),
+        SettingSlot::Notify(_) => json!({ "type": ["array", "null"], "items": target_schema() }),
     }
 }
 
@@ -179,6 +182,15 @@ fn positive_number_schema(pattern: &str, types: &[&str]) -> Value {
 
 fn enum_schema<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Value {
     json!({ "enum": names.collect::<Vec<_>>() })
+}
+
+fn target_schema() -> Value {
+    let mut schema = table_schema(NOTIFY_KEYS, "", &mut NotifyDraft::default());
+    schema["type"] = json!("object");
+    schema["required"] = json!(["kind"]);
+    schema["properties"]["kind"] =
+        json!({ "enum": NotifyChannel::NAMES, "description": schema["properties"]["kind"]["description"] });
+    schema
 }
 
 fn check_schema() -> Value {

@@ -10,6 +10,7 @@ use crate::config::keys::slot::{
     MESSAGE_CHOICES, METHOD_CHOICES, ON_ERROR_CHOICES, PROTECTION_CHOICES, SCOPE_CHOICES, SettingSlot,
     contradictions_to_json,
 };
+use crate::config::notify::notify_target::NotifyTarget;
 use crate::config::settings::all_settings::Settings;
 use crate::config::settings::origin::{Setting, SettingOrigin};
 use ralph_util::amounts::DollarAmount;
@@ -131,6 +132,9 @@ pub(in crate::config) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
         SettingSlot::With(slot) => to_json_setting(slot, |with| json!(with)),
         SettingSlot::OnError(slot) => to_json_setting(slot, |found| json!(choice_name(ON_ERROR_CHOICES, found))),
         SettingSlot::MaybeApi(slot) => to_json_setting(slot, |api| json!(api.map(JudgeApi::name))),
+        SettingSlot::Notify(slot) => {
+            to_json_setting(slot, |targets| targets.iter().map(NotifyTarget::to_json).collect())
+        }
         // Tables are listed entry by entry.
         SettingSlot::Table(_) | SettingSlot::Agents(_) => Setting::built_in(json!({})),
     }

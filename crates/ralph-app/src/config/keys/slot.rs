@@ -14,6 +14,8 @@ use ralph_core::task::MethodName;
 use crate::config::checks::configured_check::{self, ConfiguredCheck, ConfiguredStage};
 use crate::config::error::{ConfigError, ValueError};
 use crate::config::layers::document::{self, KeyContext};
+use crate::config::notify::notify_target::NotifyTarget;
+use crate::config::notify::read_targets::read_targets;
 use crate::config::settings::all_settings::AgentSettings;
 use crate::config::settings::origin::Setting;
 use crate::config::settings::pipeline::LandingMode;
@@ -66,6 +68,7 @@ pub(in crate::config) enum SettingSlot<'a> {
     OnError(&'a mut Setting<JudgeErrorPolicy>),
     MaybeApi(&'a mut Setting<Option<JudgeApi>>),
     Agents(&'a mut BTreeMap<String, AgentSettings>),
+    Notify(&'a mut Setting<Vec<NotifyTarget>>),
 }
 
 /// How a value is written in a single line, as in a variable or classic file.
@@ -142,7 +145,8 @@ impl SettingSlot<'_> {
             | Self::Strings(_)
             | Self::Stages(_)
             | Self::Json(_)
-            | Self::With(_) => ValueShape::List,
+            | Self::With(_)
+            | Self::Notify(_) => ValueShape::List,
             Self::Text(_)
             | Self::MaybeText(_)
             | Self::Table(_)
@@ -220,6 +224,7 @@ impl SettingSlot<'_> {
             Self::OnError(slot) => slot.set(read_choice(node, ON_ERROR_CHOICES).map_err(refused)?, origin),
             Self::MaybeApi(slot) => slot.set(read_optional(node, read_api).map_err(refused)?, origin),
             Self::Agents(slot) => return document::fill_agents(slot, node, context),
+            Self::Notify(slot) => slot.set(read_targets(node, context, slot)?, origin),
         }
         Ok(())
     }

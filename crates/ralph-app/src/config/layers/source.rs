@@ -62,4 +62,5 @@ fn register_secrets(settings: &Settings) {
     let judge_key = settings.judge_endpoint().and_then(|judge| judge.key_env);
     judge_key.iter().for_each(|name| redact::register_key_variable(name));
     settings.platforms.secret_variables().for_each(redact::register_key_variable);
+    settings.notify_secret_variables().for_each(redact::register_key_variable);
 }

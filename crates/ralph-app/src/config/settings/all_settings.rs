@@ -15,6 +15,7 @@ use ralph_core::policy::{
 
 use crate::config::checks::configured_check::ConfiguredCheck;
 use crate::config::checks::templates::TemplateLibrary;
+use crate::config::notify::notify_target::NotifyTarget;
 use crate::config::settings::loosened_rule::LoosenedRule;
 use crate::config::settings::origin::{Setting, SettingOrigin};
 use crate::config::settings::pipeline::PipelineSettings;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub session: SessionSettings,
     /// The platforms of `ralph serve`.
     pub platforms: PlatformSettings,
+    /// The targets of notifications, those of the user first.
+    pub notify: Setting<Vec<NotifyTarget>>,
     pub specs_dir: Setting<String>,
     /// Variables for prompts, by name.
     pub vars: BTreeMap<String, Setting<String>>,
@@ -229,6 +232,7 @@ impl Default for Settings {
             pipeline: PipelineSettings::default(),
             session: SessionSettings::default(),
             platforms: PlatformSettings::default(),
+            notify: Setting::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             board_keys: BTreeMap::new(),

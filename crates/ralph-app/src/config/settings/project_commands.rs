@@ -101,6 +101,7 @@ impl Settings {
             .chain(self.judge_api_commands())
             .chain(self.setup_commands())
             .chain(self.board_commands())
+            .chain(self.notify_commands())
             .chain(self.loosened_rules.iter().map(LoosenedRule::to_project_command))
             .filter(|command| command.origin.is_from_project())
             .collect()

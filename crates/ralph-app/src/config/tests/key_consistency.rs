@@ -2,6 +2,7 @@
 use ralph_core::criterion::ExternalCheck;
 
 use super::*;
+use crate::config::keys::notify_keys::NOTIFY_KEYS;
 
 // spec: G1
 #[test]
@@ -51,12 +52,21 @@ fn schema_and_parser_agree_on_agents_and_checks_too() {
     }
 }
 
+// spec: G1, U7
+#[test]
+fn schema_and_parser_agree_on_targets_of_notifications() {
+    let target = &config_schema()["properties"]["notify"]["items"];
+    assert_eq!(count_leaves(target), NOTIFY_KEYS.len());
+    assert_eq!(target["properties"]["kind"]["enum"], serde_json::json!(["desktop", "webhook", "slack", "script"]));
+}
+
 // spec: G1
 #[test]
 fn effective_settings_can_be_written_to_a_file_and_mean_the_same() {
     let text = "checks: [a, {command: b, timeout: 90s, output_contains: x}, {command: [c, d e]}, {check_for: f, retries: 2},\
                 {stages: [{plugin: p, config: {a: [1, x]}}, {command: g, required: false}], parallel: true, name: h}]\nlimits: {max_memory: 512, grace: 1500ms}\n\
-                signals: {contradictions: [almost], match: exact}\nmodel: null\nagents: {claude: {output_format: json, args: []}}";
+                signals: {contradictions: [almost], match: exact}\nmodel: null\nagents: {claude: {output_format: json, args: []}}\n\
+                notify: [{kind: webhook, url: 'https://a.example/x', secret_env: S, on: [blocked], quiet: '22:00-7:00', digest: '8:00'}]";
     let settings = settings_from_yaml(text).unwrap();
     let mut again = Settings::default();
     for shown in settings.effective_settings() {
@@ -107,7 +117,8 @@ fn the_guide_describes_every_key() {
     let guide = include_str!("../../../../../docs/guide/config.md");
     let agent = AGENT_KEYS.iter().map(|key| key.path);
     let check = CHECK_KEYS.iter().map(|key| key.path);
-    for path in CONFIG_KEYS.iter().map(|key| key.path).chain(agent).chain(check) {
+    let notify = NOTIFY_KEYS.iter().map(|key| key.path);
+    for path in CONFIG_KEYS.iter().map(|key| key.path).chain(agent).chain(check).chain(notify) {
         assert!(guide.contains(&format!("`{path}`")), "docs/guide/config.md does not describe `{path}`");
     }
 }

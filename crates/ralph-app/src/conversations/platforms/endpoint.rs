@@ -1,15 +1,14 @@
 //! The connection to one platform. Secrets come from the environment, are redacted everywhere, and are never stored.
 use std::time::Duration;
 
-use ralph_engine::http_client::{build_http_client, describe_http_error};
 use ralph_engine::run_driver::Clock;
 use ralph_store::ConversationMessageRow;
-use reqwest::{Client, Url};
 
 use super::{slack, webhook};
-use crate::config::{Settings, validate_address};
+use crate::config::Settings;
 use crate::conversations::conversation_key::{ConversationKey, Platform};
 use crate::error::{AppError, AppResult};
+use crate::http_post::PostTarget;
 
 /// How long a platform may take to answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,18 +17,7 @@ pub(in crate::conversations) struct PlatformEndpoint {
     pub platform: Platform,
     /// Signs and checks requests.
     pub(super) secret: Option<String>,
-    target: Option<SendTarget>,
-}
-
-struct SendTarget {
-    client: Client,
-    url: Url,
-}
-
-/// A request to a platform.
-pub(super) struct OutgoingRequest {
-    pub headers: Vec<(&'static str, String)>,
-    pub body: String,
+    target: Option<PostTarget>,
 }
 
 impl PlatformEndpoint {
@@ -52,7 +40,7 @@ impl PlatformEndpoint {
                 (platforms.webhook.url.value.clone(), secret)
             }
         };
-        let target = address.map(|address| SendTarget::open(platform, &address)).transpose()?;
+        let target = address.map(|address| PostTarget::open(platform.as_str(), &address)).transpose()?;
         let is_set = target.is_some() || secret.is_some();
         Ok(is_set.then_some(Self { platform, secret, target }))
     }
@@ -67,7 +55,7 @@ impl PlatformEndpoint {
         key: &ConversationKey,
         message: &ConversationMessageRow,
     ) -> Result<(), String> {
-        let Some(SendTarget { client, url }) = &self.target else { return Err("no address is set".to_owned()) };
+        let Some(target) = &self.target else { return Err("no address is set".to_owned()) };
         let request = match self.platform {
             Platform::Http => return Err("readers fetch these messages".to_owned()),
             Platform::Slack => slack::build_message(key, &message.words),
@@ -76,32 +64,12 @@ impl PlatformEndpoint {
                 webhook::build_message(key, message, self.secret.as_deref().unwrap_or_default(), now)
             }
         };
-        let mut sending = client.post(url.clone()).timeout(SEND_TIMEOUT).header("Content-Type", "application/json");
-        for (name, value) in request.headers {
-            sending = sending.header(name, value);
-        }
-        let answer = sending.body(request.body).send().await.map_err(|error| describe_http_error(&error))?;
-        match answer.status().is_success() {
-            true => Ok(()),
-            false => Err(format!("HTTP status {}", answer.status().as_u16())),
-        }
-    }
-}
-
-impl SendTarget {
-    fn open(platform: Platform, address: &str) -> AppResult<Self> {
-        let name = platform.as_str();
-        let refuse = |reason: String| AppError::preflight(format!("the address of {name} cannot be used: {reason}"));
-        validate_address(address).map_err(refuse)?;
-        // The error must not repeat the address.
-        let url = Url::parse(address).map_err(|_| refuse("it is not a URL".to_owned()))?;
-        let client = build_http_client(&url).map_err(refuse)?;
-        Ok(Self { client, url })
+        target.post(request, SEND_TIMEOUT).await.map_err(|error| error.to_string())
     }
 }
 
 /// Reads a variable that a key names. A key without its variable is an error: the platform would be silent.
-fn read_variable(key: &str, variable: Option<&str>) -> AppResult<Option<String>> {
+pub(crate) fn read_variable(key: &str, variable: Option<&str>) -> AppResult<Option<String>> {
     let Some(variable) = variable else { return Ok(None) };
     match std::env::var(variable) {
         Ok(value) if !value.trim().is_empty() => Ok(Some(value.trim().to_owned())),

@@ -1,5 +1,5 @@
 //! The platforms: how their requests are checked and read, and how messages are sent to them.
-pub(super) mod endpoint;
+pub(crate) mod endpoint;
 pub(super) mod signed_request;
-mod slack;
-mod webhook;
+pub(crate) mod slack;
+pub(crate) mod webhook;

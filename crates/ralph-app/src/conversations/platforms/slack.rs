@@ -2,9 +2,9 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::endpoint::OutgoingRequest;
 use super::signed_request::{PlatformRequest, sign_parts};
 use crate::conversations::conversation_key::ConversationKey;
+use crate::http_post::OutgoingRequest;
 
 pub(super) fn sign(secret: &str, timestamp: &str, body: &str) -> String {
     sign_parts("v0", secret, &format!("v0:{timestamp}:{body}"))
@@ -69,12 +69,17 @@ fn read_text(text: &str) -> String {
 
 /// Builds a message in the thread of a conversation. Agents cannot mention people or channels in it.
 pub(super) fn build_message(key: &ConversationKey, words: &str) -> OutgoingRequest {
-    let text = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = escape_text(words);
     let body = match key.id.split_once(':') {
         Some((channel, thread)) => json!({ "channel": channel, "thread_ts": thread, "text": text }),
         None => json!({ "text": text }),
     };
     OutgoingRequest { headers: Vec::new(), body: body.to_string() }
+}
+
+/// Escapes text so that it mentions nobody and links nowhere.
+pub(crate) fn escape_text(words: &str) -> String {
+    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

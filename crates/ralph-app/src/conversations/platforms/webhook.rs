@@ -3,9 +3,9 @@ use ralph_store::ConversationMessageRow;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::endpoint::OutgoingRequest;
 use super::signed_request::{PlatformRequest, SignedRequest, sign_parts};
 use crate::conversations::conversation_key::ConversationKey;
+use crate::http_post::OutgoingRequest;
 use crate::view::timestamp_json;
 
 pub(super) fn sign(secret: &str, timestamp: &str, body: &str) -> String {
@@ -42,6 +42,11 @@ pub(super) fn build_message(
         "run": message.run,
     })
     .to_string();
+    sign_request(body, secret, now)
+}
+
+/// Signs a message that is sent now, in Unix seconds.
+pub(crate) fn sign_request(body: String, secret: &str, now: i64) -> OutgoingRequest {
     let timestamp = now.to_string();
     let signature = sign(secret, &timestamp, &body);
     OutgoingRequest { headers: vec![("X-Ralph-Timestamp", timestamp), ("X-Ralph-Signature", signature)], body }

@@ -35,6 +35,8 @@ pub const TOPICS: &[Topic] = &[
     topic("decide", include_str!("../../../../../docs/guide/decide.md")),
     topic("board", include_str!("../../../../../docs/guide/board.md")),
     topic("why", include_str!("../../../../../docs/guide/why.md")),
+    topic("notifications", include_str!("../../../../../docs/guide/notifications.md")),
+    topic("report", include_str!("../../../../../docs/guide/report.md")),
     topic("dashboard", include_str!("../../../../../docs/guide/dashboard.md")),
     topic("resume", include_str!("../../../../../docs/guide/resume.md")),
     topic("background", include_str!("../../../../../docs/guide/background.md")),

@@ -7,6 +7,7 @@ pub mod events;
 pub mod inbox;
 pub mod journal_output;
 pub mod logs;
+pub mod report;
 pub mod runs;
 pub mod show;
 pub mod stats;

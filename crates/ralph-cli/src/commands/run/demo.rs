@@ -42,7 +42,7 @@ pub fn run(args: &DemoArgs) -> Result<u8, CommandError> {
     let pace: &[&str] = if is_watched { &["--pace", AGENT_PACE_MS] } else { &[] };
     let prepared = prepare_demo_run(&repository, pace.iter().map(|&arg| arg.to_owned()).collect())?;
     let id = prepared.id().to_owned();
-    let code = execute_run(prepared, OutputMode::Plain(ReportDetail::Everything))?;
+    let code = execute_run(prepared, OutputMode::Plain(ReportDetail::Everything), None)?;
     print_result(&repository, &id)?;
     Ok(code)
 }

@@ -2,6 +2,7 @@
 use ralph_core::outcome::exit_code;
 
 use crate::commands::args::output_args::{OutputArgs, OutputMode, RunReporter};
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::parked_run::ParkedRun;
 use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};
@@ -41,15 +42,20 @@ pub fn start_here_or_detached(
     config: ConfigSource,
 ) -> Result<u8, CommandError> {
     if background.is_requested() {
-        return run_detached(prepared, output, config, execute_run);
+        let source = config.clone();
+        return run_detached(prepared, output, config, |run, output| execute_run(run, output, Some(source)));
     }
     let show = output.output_mode(prepared.plan());
-    execute_run(prepared, show)
+    execute_run(prepared, show, Some(config))
 }
 
-/// Runs to the end and prints the result.
-pub fn execute_run(prepared: PreparedRun, output: OutputMode) -> Result<u8, CommandError> {
-    with_keeper(|keeper| execute_with_keeper(prepared, keeper, output))
+/// Runs to the end and prints the result. Without a source of the configuration, no notification is sent.
+pub fn execute_run(
+    prepared: PreparedRun,
+    output: OutputMode,
+    config: Option<ConfigSource>,
+) -> Result<u8, CommandError> {
+    with_keeper(|keeper| execute_with_keeper(prepared, keeper, output, config))
 }
 
 /// Runs to the end with a keeper that is already running.
@@ -57,13 +63,14 @@ pub async fn execute_with_keeper(
     prepared: PreparedRun,
     keeper: Keeper,
     output: OutputMode,
+    config: Option<ConfigSource>,
 ) -> Result<u8, CommandError> {
     let started = start_run(prepared, run_host(keeper)).await?;
     match output {
         OutputMode::Plain(_) => print_run_header(started.plan()),
         OutputMode::Json | OutputMode::Background(_) => print_fresh_session_note(started.plan()),
     }
-    drive_and_report(started, output).await
+    drive_and_report(started, output, config).await
 }
 
 /// Returns the process of a command: it drives one run, and signals stop it.
@@ -72,10 +79,15 @@ pub fn run_host(keeper: Keeper) -> RunHost {
 }
 
 /// Drives a run to its end, and prints the summary and where its work is.
-pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result<u8, CommandError> {
+pub async fn drive_and_report(
+    started: StartedRun,
+    output: OutputMode,
+    config: Option<ConfigSource>,
+) -> Result<u8, CommandError> {
     let audience = output.audience();
     let parked = ParkedRun::for_background(&started, &output)?;
     let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
+    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config.as_ref());
     let driven = started.drive(&mut report).await;
     // Prints the last lines of the report before the summary.
     drop(report);
@@ -86,7 +98,9 @@ pub async fn drive_and_report(started: StartedRun, output: OutputMode) -> Result
     if has_summary {
         print_summary(&finished.summary);
     }
-    print_delivery(&finished.delivery?, audience);
+    let delivered = finished.delivery.map(|delivery| print_delivery(&delivery, audience));
+    notifications.finish().await;
+    delivered?;
     match parked {
         Some(parked) if finished.summary.end.is_parked() => Box::pin(parked.continue_after_wait()).await,
         Some(_) | None => Ok(finished.summary.end.exit_code),

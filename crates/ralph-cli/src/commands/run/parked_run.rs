@@ -60,8 +60,9 @@ impl ParkedRun {
             PreparedResume::Resumable(mut run) => {
                 run.allow_parking();
                 let output = BackgroundOutput { log: self.log, startup_pipe: None };
+                let config = self.config.clone();
                 let mode = OutputMode::Background(BackgroundMode { output, config: self.config });
-                resume_and_report(*run, self.keeper, mode).await
+                resume_and_report(*run, self.keeper, mode, config).await
             }
             PreparedResume::NotNeeded(ResumeNotNeeded::Ended(ended)) => Ok(ended.end.exit_code),
             PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { .. } | ResumeNotNeeded::PauseWithdrawn { .. }) => {

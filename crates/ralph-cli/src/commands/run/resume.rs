@@ -12,6 +12,7 @@ use crate::commands::run::run_report::print_generation;
 use crate::commands::workflows::run::DriveArgs;
 use crate::commands::{block_on, out, workflows};
 use crate::error::CommandError;
+use ralph_app::config::ConfigSource;
 use ralph_app::control::{ContinueResult, continue_run, parse_guidance};
 use ralph_app::run::{
     EndedRun, PreparedResume, ResumableRun, ResumeNotNeeded, ResumeRequest, ResumeStart, ensure_resume_allowed,
@@ -69,7 +70,7 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     match block_on(continue_and_prepare(args, &project))? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             run_detached(*run, &args.output, args.config.source(), |run, output| {
-                with_keeper(|keeper| resume_and_report(run, keeper, output))
+                with_keeper(|keeper| resume_and_report(run, keeper, output, args.config.source()))
             })
         }
         PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
@@ -148,7 +149,7 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
     match continue_and_prepare(args, &project).await? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             let output = args.output.output_mode(run.plan());
-            resume_and_report(*run, keeper, output).await
+            resume_and_report(*run, keeper, output, args.config.source()).await
         }
         PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
             report_nothing_started(reason, args.output.audience())
@@ -157,9 +158,14 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
     }
 }
 
-pub async fn resume_and_report(run: ResumableRun, keeper: Keeper, output: OutputMode) -> Result<u8, CommandError> {
+pub async fn resume_and_report(
+    run: ResumableRun,
+    keeper: Keeper,
+    output: OutputMode,
+    config: ConfigSource,
+) -> Result<u8, CommandError> {
     match resume_run(run, run_host(keeper), &TerminalInteraction).await? {
-        ResumeStart::Started(started) => drive_and_report(*started, output).await,
+        ResumeStart::Started(started) => drive_and_report(*started, output, Some(config)).await,
         ResumeStart::Ended(ended) => report_ended_run(*ended, output.audience()),
     }
 }

@@ -4,5 +4,6 @@ pub mod config;
 pub mod doctor;
 pub mod init;
 pub mod install;
+pub mod notify;
 pub mod templates;
 pub mod trust;

@@ -28,6 +28,7 @@ use crate::commands::args::config_args::ConfigArgs;
 use crate::commands::args::limit_args::LimitArgs;
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::detach::{DetachArgs, announce_start};
 use crate::commands::run::execute::with_keeper;
 use crate::commands::{block_on, confirm, out, report_result};
@@ -231,8 +232,15 @@ impl<'a> CommandDriver<'a> {
         let DriverSetup { args, settings, project, startup } = setup;
         let driver = CommandDriver { args, settings, project, keeper };
         let process = WorkflowProcess { startup, ..driver.process() };
+        let notifications = driver.start_notifications();
         let finished = run_workflow(prepared, process).await?;
-        driver.answer_and_report(finished).await
+        let code = driver.answer_and_report(finished).await;
+        notifications.finish().await;
+        code
+    }
+
+    fn start_notifications(&self) -> CommandNotifications {
+        CommandNotifications::start(&self.project, &self.settings)
     }
 
     fn process(&self) -> WorkflowProcess {
@@ -248,10 +256,13 @@ impl<'a> CommandDriver<'a> {
     }
 
     async fn resume_and_report(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<u8, CommandError> {
-        match self.resume(part, startup).await? {
+        let notifications = self.start_notifications();
+        let code = match self.resume(part, startup).await? {
             ResumeResult::Finished(finished) => self.answer_and_report(*finished).await,
-            ResumeResult::Ended { code } => Ok(code),
-        }
+            ResumeResult::Ended { code } => return Ok(code),
+        };
+        notifications.finish().await;
+        code
     }
 
     async fn resume(&self, part: Option<&str>, startup: Option<StartupPipe>) -> Result<ResumeResult, CommandError> {

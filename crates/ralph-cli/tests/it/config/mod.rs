@@ -3,4 +3,4 @@ mod config_changes;
 mod config_layers;
 mod doctor;
 mod init;
-mod trust;
+pub(crate) mod trust;

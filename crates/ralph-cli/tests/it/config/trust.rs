@@ -26,7 +26,7 @@ fn configure(project: &Project, check: &str) {
 }
 
 /// Runs a call on its own terminal; the input is typed there.
-fn on_a_terminal(command: &mut Command) {
+pub(crate) fn on_a_terminal(command: &mut Command) {
     let words = [command.get_program()].into_iter().chain(command.get_args());
     let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
     let mut terminal = Command::new("script");

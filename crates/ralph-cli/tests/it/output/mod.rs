@@ -7,6 +7,7 @@ mod help_topics;
 mod journal_format;
 mod raw_logs;
 mod reading;
+mod report;
 mod secrets;
 mod stats;
 mod terminal_screen;

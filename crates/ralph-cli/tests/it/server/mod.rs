@@ -8,6 +8,7 @@ mod credentials;
 mod event_streams;
 mod lifecycle;
 mod orders;
+pub(crate) mod platform_server;
 mod reads;
 mod seen_decisions;
 mod serve_work;

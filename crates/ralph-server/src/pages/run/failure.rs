@@ -38,7 +38,7 @@ impl DecisionSummary {
     pub(in crate::pages) fn new(project: &Project, view: &RunView, why: &ExplanationView) -> Self {
         let explained = &why.explained;
         let evidence = explained.evidence.iter().map(|line| DisplayText::new(&line.text)).collect();
-        let failing = find_failing_check(view).map(|check| FailingCheck::new(project, view, check));
+        let failing = view.first_failing_check().map(|check| FailingCheck::new(project, view, check));
         let class = match view.row().status.as_str() {
             "running" => "open",
             "completed" => "good",
@@ -73,17 +73,6 @@ impl DecisionSummary {
         }
         text
     }
-}
-
-/// Returns the first check that did not accept the last claim.
-fn find_failing_check(view: &RunView) -> Option<&CheckRow> {
-    let has_failed = |check: &&CheckRow| check.required && check.verdict != "accepted";
-    view.iterations().iter().rev().find(|iteration| iteration.verdict.is_some()).and_then(|iteration| {
-        let failed: Vec<&CheckRow> = view.checks_of(iteration.number).filter(has_failed).collect();
-        // The stage of a criterion says more than the criterion.
-        let is_stage = |check: &&&CheckRow| check.outline_number.contains('.');
-        failed.iter().find(is_stage).or_else(|| failed.first()).copied()
-    })
 }
 
 impl FailingCheck {

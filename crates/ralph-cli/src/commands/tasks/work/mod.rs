@@ -18,6 +18,7 @@ pub(in crate::commands) use server_worker::{create_worker_screen, prepare_server
 
 use crate::commands::args::output_args::OutputArgs;
 use crate::commands::interaction::TerminalInteraction;
+use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::execute::with_keeper;
 use crate::error::CommandError;
 use ralph_app::background_worker::WorkerStartup;
@@ -104,6 +105,7 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     if let Some(start) = read_start_point(&project).await {
         reporter.print_start_point(&start);
     }
+    let notifications = CommandNotifications::start(&project, &settings);
     let finished = tokio::select! {
         finished = started.run(ControlSource::ProcessSignals) => finished?,
         never = reporter.show_activity() => match never {},
@@ -121,6 +123,7 @@ async fn run_worker(prepared: PreparedWork, keeper: Keeper, output: WorkOutput) 
     }
     let code = work_exit_code(summary);
     finished.close().await;
+    notifications.finish().await;
     Ok(code)
 }
 

@@ -43,7 +43,7 @@ pub struct TaskGenerateArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    config: ConfigArgs,
+    pub(in crate::commands::tasks::task) config: ConfigArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

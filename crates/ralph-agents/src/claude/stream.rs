@@ -7,7 +7,9 @@ use super::usage::ClaudeUsageTracker;
 use crate::failure::classify;
 use crate::failure::fatal_error::push_fatal_error;
 use crate::failure::limit_reset::LimitReset;
-use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure, permission_denied_event, push_at_work_once};
+use crate::stream::event::{
+    AgentErrorKind, AgentEvent, AgentFailure, name_of_nested_call, permission_denied_event, push_at_work_once,
+};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
@@ -117,7 +119,7 @@ impl ClaudeStreamReader {
                 "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
                     out.push(AgentEvent::Thinking { text: String::new() });
                 }
-                "tool_use" | "server_tool_use" => out.push(tool_call_event(block)),
+                "tool_use" | "server_tool_use" => out.push(tool_call_event(block, record.is_nested)),
                 "thinking" if !record.is_nested => out.extend(thinking_event(block.thinking)),
                 _ => {}
             }
@@ -260,9 +262,10 @@ fn content_blocks<'m, 'a>(message: &'m ClaudeMessage<'a>) -> &'m [ClaudeContentB
     }
 }
 
-fn tool_call_event(block: &ClaudeContentBlock<'_>) -> AgentEvent {
+fn tool_call_event(block: &ClaudeContentBlock<'_>, is_nested: bool) -> AgentEvent {
+    let name = json::decode_string_prefix(block.name, 80).unwrap_or_default();
     AgentEvent::ToolCall {
-        name: json::decode_string_prefix(block.name, 80).unwrap_or_default(),
+        name: if is_nested { name_of_nested_call(name) } else { name },
         detail: tool_summary::summarize_tool_input(block.input),
     }
 }

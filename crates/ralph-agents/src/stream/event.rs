@@ -1,5 +1,6 @@
 //! The events that every output parser produces, independent of the agent.
 pub use ralph_core::attempt::AgentErrorKind;
+use ralph_core::claim::AgentTool;
 use serde::Serialize;
 
 use crate::failure::limit_reset::LimitReset;
@@ -72,6 +73,15 @@ pub struct AgentFailure {
 impl AgentFailure {
     pub(crate) fn new(kind: AgentErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+}
+
+/// Returns the name of a tool that a sub-agent called. A sub-agent gives no signals for the agent, so its calls of ralph's tools get
+/// another name.
+pub(crate) fn name_of_nested_call(name: String) -> String {
+    match AgentTool::from_called_name(&name) {
+        Some(_) => format!("{name} (sub-agent)"),
+        None => name,
     }
 }
 

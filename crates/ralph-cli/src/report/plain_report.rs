@@ -368,6 +368,7 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
                 self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
             }
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
+            Fact::AgentReported { kind, words, .. } => self.print_labeled(TextStyle::Dim, kind.as_str(), words),
             Fact::StandingGuidance { words } => {
                 words.iter().for_each(|words| self.print_labeled(TextStyle::Bold, "always", words));
             }

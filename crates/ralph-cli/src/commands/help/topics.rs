@@ -47,6 +47,7 @@ pub const TOPICS: &[Topic] = &[
     topic("agents", include_str!("../../../../../docs/guide/agents.md")),
     topic("install", include_str!("../../../../../docs/guide/install.md")),
     topic("session", include_str!("../../../../../docs/guide/session.md")),
+    topic("mcp", include_str!("../../../../../docs/guide/mcp.md")),
     topic("budgets", include_str!("../../../../../docs/guide/budgets.md")),
     topic("limits", include_str!("../../../../../docs/guide/limits.md")),
     topic("stalls", include_str!("../../../../../docs/guide/stalls.md")),

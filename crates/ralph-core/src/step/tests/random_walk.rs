@@ -9,13 +9,13 @@ use proptest::prelude::*;
 use super::builders::{
     attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
-    repeating_report, sample_opening, started_event, waiting_report, with_session,
+    repeating_report, sample_opening, started_event, tool_calling_report, waiting_report, with_session,
 };
 use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
 use crate::budget::{Budget, UnknownCostPolicy};
-use crate::claim::WaitTime;
+use crate::claim::{ToolSignal, WaitRequest, WaitTime};
 use crate::continuation::Continuation;
-use crate::control_command::{ControlCommand, PauseTiming};
+use crate::control_command::{AgentReport, ControlCommand, PauseTiming};
 use crate::effect::{AgentStart, Effect};
 use crate::event::{
     AgentActivity, AttemptKey, Event, EventKind, LifecycleEvent, LoopTimer, PlanAvailability, RunControl, RunOpening,
@@ -74,6 +74,18 @@ fn any_command() -> impl Strategy<Value = ControlCommand> {
         5 => Just(ControlCommand::Resume),
         2 => "[a-c]".prop_map(|words| ControlCommand::Guide { words }),
         2 => any_limit_changes().prop_map(|changes| ControlCommand::Limit { changes }),
+        1 => "[a-c]".prop_map(|words| ControlCommand::Report { report: AgentReport::Progress { words } }),
+        2 => any_tool_signal().prop_map(|signal| ControlCommand::Report { report: AgentReport::Signal { signal } }),
+    ]
+}
+
+fn any_tool_signal() -> impl Strategy<Value = ToolSignal> {
+    prop_oneof![
+        3 => "[a-c]".prop_map(|summary| ToolSignal::Done { summary }),
+        1 => "[a-c]".prop_map(|reason| ToolSignal::Blocked { reason }),
+        1 => (0..100_000_u64).prop_map(|ms| ToolSignal::Wait {
+            request: WaitRequest { time: WaitTime::For { ms }, reason: "the build".into() },
+        }),
     ]
 }
 
@@ -102,6 +114,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         Just(quiet_report()),
         (0..200_u64).prop_map(|cents| AttemptReport { spend: cents_spent(cents), ..quiet_report() }),
         Just(claiming_report()),
+        Just(tool_calling_report()),
         Just(contradicting_report()),
         Just(blocked_report("x")),
         (0..100_000_u64).prop_map(|ms| waiting_report(WaitTime::For { ms }, "the build")),

@@ -3,8 +3,11 @@ use std::sync::Arc;
 
 use ralph_app::agent_tools::{MAX_TEXT_BYTES, ToolCaller};
 use ralph_core::claim::AgentTool;
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
+
+/// Tells a client that defers tools to offer this one from the start.
+const ALWAYS_LOAD_KEY: &str = "anthropic/alwaysLoad";
 
 /// Returns the tools that the caller can use. Outside of a run these are the ones that only read.
 pub(crate) fn tools_for(caller: &ToolCaller) -> Vec<Tool> {
@@ -18,7 +21,11 @@ pub(crate) fn tools_for(caller: &ToolCaller) -> Vec<Tool> {
 fn describe_tool(tool: AgentTool) -> Tool {
     // ralph's tools change only ralph's own records of the caller's run.
     let hints = ToolAnnotations::new().read_only(tool.only_reads()).destructive(false).open_world(false);
-    Tool::new(tool.name(), description(tool), Arc::new(schema(tool))).with_annotations(hints)
+    let mut described = Tool::new(tool.name(), description(tool), Arc::new(schema(tool))).with_annotations(hints);
+    // Some clients hide tools behind a search, and an agent that does not know them cannot use them.
+    let always_load = [(ALWAYS_LOAD_KEY.to_owned(), Value::Bool(true))].into_iter().collect();
+    described.meta = Some(MetaObject(always_load));
+    described
 }
 
 fn description(tool: AgentTool) -> &'static str {

@@ -114,7 +114,7 @@ impl ClaudeStreamReader {
             match json::as_name(block.kind) {
                 "text" if !record.is_nested => self.push_text(&record.message, block.text, out),
                 "tool_use" | "server_tool_use" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
-                    push_at_work_once(out);
+                    out.push(AgentEvent::ToolCall { name: tool_name(block, record.is_nested), detail: String::new() });
                 }
                 "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
                     out.push(AgentEvent::Thinking { text: String::new() });
@@ -262,12 +262,14 @@ fn content_blocks<'m, 'a>(message: &'m ClaudeMessage<'a>) -> &'m [ClaudeContentB
     }
 }
 
-fn tool_call_event(block: &ClaudeContentBlock<'_>, is_nested: bool) -> AgentEvent {
+/// Returns the name of a called tool. It marks the calls of a sub-agent, which gives no signals for the agent.
+fn tool_name(block: &ClaudeContentBlock<'_>, is_nested: bool) -> String {
     let name = json::decode_string_prefix(block.name, 80).unwrap_or_default();
-    AgentEvent::ToolCall {
-        name: if is_nested { name_of_nested_call(name) } else { name },
-        detail: tool_summary::summarize_tool_input(block.input),
-    }
+    if is_nested { name_of_nested_call(name) } else { name }
+}
+
+fn tool_call_event(block: &ClaudeContentBlock<'_>, is_nested: bool) -> AgentEvent {
+    AgentEvent::ToolCall { name: tool_name(block, is_nested), detail: tool_summary::summarize_tool_input(block.input) }
 }
 
 /// Reports the tool calls that were denied since the last result. A malformed list is not worth a failure.

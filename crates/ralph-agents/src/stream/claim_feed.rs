@@ -13,9 +13,7 @@ pub fn feed_claim_finder(finder: &mut ClaimFinder, event: &AgentEvent) {
         AgentEvent::Unread => finder.handle_event(TranscriptEvent::RecordSkipped),
         AgentEvent::Error { fatal: true, .. } => finder.handle_event(TranscriptEvent::TurnFailed),
         AgentEvent::ToolCall { name, .. } => finder.handle_event(TranscriptEvent::ToolCalled { name }),
-        // The agent may have called any tool.
-        AgentEvent::AtWork => finder.handle_event(TranscriptEvent::ToolCalled { name: "" }),
-        AgentEvent::ToolResult { .. } => finder.handle_event(TranscriptEvent::ToolUsed),
+        AgentEvent::ToolResult { .. } | AgentEvent::AtWork => finder.handle_event(TranscriptEvent::ToolUsed),
         AgentEvent::Finished { ok: true } => finder.handle_event(TranscriptEvent::TurnFinished),
         AgentEvent::Error { fatal: false, .. }
         | AgentEvent::Started { .. }

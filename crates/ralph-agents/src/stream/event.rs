@@ -21,7 +21,7 @@ pub enum AgentEvent {
     ToolResult { ok: bool, excerpt: String },
     /// The agent was not allowed to use a tool: its name and a one-line summary of the call.
     PermissionDenied { action: String },
-    /// The agent used a tool. Replaces the detailed events when nothing is displayed.
+    /// A tool has returned a result. Replaces the result when nothing is displayed.
     AtWork,
     /// A record exceeded the size limit and was skipped. It may have contained agent text.
     Unread,

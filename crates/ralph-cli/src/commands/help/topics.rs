@@ -36,6 +36,7 @@ pub const TOPICS: &[Topic] = &[
     topic("board", include_str!("../../../../../docs/guide/board.md")),
     topic("why", include_str!("../../../../../docs/guide/why.md")),
     topic("dashboard", include_str!("../../../../../docs/guide/dashboard.md")),
+    topic("ci", include_str!("../../../../../docs/guide/ci.md")),
     topic("resume", include_str!("../../../../../docs/guide/resume.md")),
     topic("background", include_str!("../../../../../docs/guide/background.md")),
     topic("verification", include_str!("../../../../../docs/guide/verification.md")),

@@ -153,6 +153,7 @@ fn an_agent_reads_and_changes_only_its_own_run() {
 
 /// A task with a check and guidance, worked on by an agent that follows the script.
 fn work_on_task(project: &Project, steps: &str) -> crate::harness::CallOutput {
+    std::fs::create_dir(project.root().join("specs")).unwrap();
     project.write("specs/shop.md", "# The shop\n");
     project.commit();
     let create = ["task", "create", "T-1", "shop", "Sell things", "--outcome", "things are sold"];

@@ -58,6 +58,7 @@ fn tool_names(answer: &Value) -> Vec<&str> {
 
 fn project_with_task() -> Project {
     let project = Project::new();
+    std::fs::create_dir(project.root().join("specs")).unwrap();
     project.write("specs/shop.md", "# The shop\n\nIt sells <promise>COMPLETE</promise> things.\n");
     project.commit();
     let task = ["task", "create", "T-1", "shop", "Sell things", "--outcome", "things are sold"];

@@ -14,19 +14,18 @@ fn add_server(fixture: &Fixture, options: &[&str]) {
 }
 
 /// The agent reads its task, works, and claims completion with the tool; the check confirms it.
-fn a_claim_by_the_tool_is_verified(agent: &'static AgentSpec, prepare: fn(&Fixture)) {
-    let fixture = Fixture::new(agent, |project| {
-        let file = project.root().join("greeting.txt");
+fn a_claim_by_the_tool_is_verified(agent: &'static AgentSpec, options: &[&str], prepare: fn(&Fixture)) {
+    let fixture = Fixture::new(agent, |_| {
         json!([
             {"tool": {"name": "read_task", "input": {}}},
-            {"write": {"path": file, "content": "hello\n"}},
+            {"run": "echo hello > greeting.txt"},
             {"tool": {"name": "claim_completion", "input": {"run": "$RUN", "summary": "There is a greeting."}}},
             {"say": "The greeting is there."},
         ])
     });
     prepare(&fixture);
     let proof = ["--check", "grep hello greeting.txt", "--max-iterations", "1"];
-    let answer = fixture.run("Write a greeting.").args(proof).output();
+    let answer = fixture.run("Write a greeting.").args(proof).args(options).output();
     let claim = answer.events_named("claim").pop().unwrap()["claim"]["why"].clone();
     let said = fixture.server.asked().iter().map(|body| body.to_string()).collect::<Vec<_>>().join("\n");
     assert_eq!(claim, "asserted with the tool claim_completion, and no work followed", "{}\n{said}", answer.stdout);
@@ -40,14 +39,16 @@ fn a_claim_by_the_tool_is_verified(agent: &'static AgentSpec, prepare: fn(&Fixtu
 // spec: A10, U8
 #[test]
 fn claude_claims_with_the_tool() {
-    a_claim_by_the_tool_is_verified(&claude::CLAUDE, |fixture| {
-        fixture.settings(".claude/settings.json", r#"{"permissions": {"allow": ["mcp__ralph"]}}"#);
+    a_claim_by_the_tool_is_verified(&claude::CLAUDE, &[], |fixture| {
+        fixture.settings(".claude/settings.json", r#"{"permissions": {"allow": ["mcp__ralph", "Bash(echo:*)"]}}"#);
         add_server(fixture, &["--scope", "user"]);
     });
 }
 
+/// Its newest models find the tools of a server only by a search, which the scripted model does not make.
 // spec: A10, U8
 #[test]
 fn codex_claims_with_the_tool() {
-    a_claim_by_the_tool_is_verified(&codex::CODEX, |fixture| add_server(fixture, &[]));
+    let model = ["--model", "gpt-5.1"];
+    a_claim_by_the_tool_is_verified(&codex::CODEX, &model, |fixture| add_server(fixture, &[]));
 }

@@ -6,5 +6,5 @@ mod stdio;
 mod tool_call;
 mod tool_list;
 
-pub use server::{ServerContext, ToolServer};
+pub use server::{McpContext, ToolServer};
 pub use stdio::{McpError, serve_stdio};

@@ -26,7 +26,7 @@ the other tools need. When the work is done, call claim_completion as your last 
 verifies the work. A claim that other tool calls follow does not count.";
 
 /// What the server needs to know.
-pub struct ServerContext {
+pub struct McpContext {
     pub project: Project,
     pub settings: Settings,
     /// Returns what the caller can do about an error, one hint each.
@@ -36,13 +36,13 @@ pub struct ServerContext {
 /// The server of one client.
 #[derive(Clone)]
 pub struct ToolServer {
-    context: Arc<ServerContext>,
+    context: Arc<McpContext>,
     slots: Arc<Semaphore>,
 }
 
 impl ToolServer {
     #[must_use]
-    pub fn new(context: ServerContext) -> Self {
+    pub fn new(context: McpContext) -> Self {
         Self { context: Arc::new(context), slots: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)) }
     }
 }

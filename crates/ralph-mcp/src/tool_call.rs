@@ -13,7 +13,7 @@ use crate::arguments::{
     ClaimCompletionArguments, CreateFollowupArguments, ReadStatusArguments, ReadTaskArguments, ReportBlockedArguments,
     ReportProgressArguments, RequestWaitArguments, parse_arguments,
 };
-use crate::server::ServerContext;
+use crate::server::McpContext;
 
 /// Why a call failed, for the agent.
 enum CallFailure {
@@ -30,7 +30,7 @@ impl From<AppError> for CallFailure {
 type CallOutcome = Result<Value, CallFailure>;
 
 /// Calls a tool. The agent sees a failure as the result of the call.
-pub(crate) async fn call_tool(context: &ServerContext, tool: AgentTool, arguments: JsonObject) -> CallToolResult {
+pub(crate) async fn call_tool(context: &McpContext, tool: AgentTool, arguments: JsonObject) -> CallToolResult {
     let caller = find_tool_caller(&context.project);
     let outcome = match tool {
         AgentTool::ReadTask => read_task(context, &caller, arguments).await,
@@ -47,7 +47,7 @@ pub(crate) async fn call_tool(context: &ServerContext, tool: AgentTool, argument
     }
 }
 
-fn describe_failure(context: &ServerContext, failure: &CallFailure) -> String {
+fn describe_failure(context: &McpContext, failure: &CallFailure) -> String {
     match failure {
         CallFailure::Arguments(message) => message.clone(),
         CallFailure::UseCase(error) => {
@@ -57,25 +57,25 @@ fn describe_failure(context: &ServerContext, failure: &CallFailure) -> String {
     }
 }
 
-async fn read_task(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn read_task(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let ReadTaskArguments { id } = parse(arguments)?;
     let work = read_work(&context.project, caller, &context.settings, id.as_deref()).await?;
     serde_json::to_value(work).map_err(|error| CallFailure::Arguments(error.to_string()))
 }
 
-async fn active_loops(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn active_loops(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let ReadStatusArguments {} = parse(arguments)?;
     Ok(json!({ "active": read_status(&context.project, caller).await? }))
 }
 
-async fn report_progress(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn report_progress(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let ReportProgressArguments { run, message } = parse(arguments)?;
     let report = AgentReport::Progress { words: clean_agent_text("message", &message)? };
     report_to_run(&context.project, caller, &run, report).await?;
     Ok(json!({ "recorded": true }))
 }
 
-async fn claim_completion(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn claim_completion(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let ClaimCompletionArguments { run, summary } = parse(arguments)?;
     let summary = clean_agent_text("summary", &summary)?;
     give_signal(context, caller, &run, ToolSignal::Done { summary }).await?;
@@ -85,7 +85,7 @@ async fn claim_completion(context: &ServerContext, caller: &ToolCaller, argument
     }))
 }
 
-async fn request_wait(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn request_wait(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let RequestWaitArguments { run, reason, duration, until } = parse(arguments)?;
     let reason = clean_agent_text("reason", &reason)?;
     let time = match (duration.as_deref(), until.as_deref()) {
@@ -103,7 +103,7 @@ async fn request_wait(context: &ServerContext, caller: &ToolCaller, arguments: J
     Ok(json!({ "recorded": true, "next": "End your turn now. ralph starts you again when the time has come." }))
 }
 
-async fn report_blocked(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn report_blocked(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let ReportBlockedArguments { run, reason } = parse(arguments)?;
     let reason = clean_agent_text("reason", &reason)?;
     give_signal(context, caller, &run, ToolSignal::Blocked { reason }).await?;
@@ -111,7 +111,7 @@ async fn report_blocked(context: &ServerContext, caller: &ToolCaller, arguments:
 }
 
 async fn give_signal(
-    context: &ServerContext,
+    context: &McpContext,
     caller: &ToolCaller,
     run: &str,
     signal: ToolSignal,
@@ -119,7 +119,7 @@ async fn give_signal(
     Ok(report_to_run(&context.project, caller, run, AgentReport::Signal { signal }).await?)
 }
 
-async fn create_followup(context: &ServerContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
+async fn create_followup(context: &McpContext, caller: &ToolCaller, arguments: JsonObject) -> CallOutcome {
     let arguments: CreateFollowupArguments = parse(arguments)?;
     let request = FollowupTaskRequest {
         run: arguments.run,

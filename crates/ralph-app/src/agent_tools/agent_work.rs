@@ -11,6 +11,7 @@ use ralph_store::{IterationRow, RunRow, Store, TaskRow};
 use ralph_util::private_files;
 use serde::Serialize;
 
+use super::tool_caller::ensure_short_id;
 use super::{ToolCaller, clean_output};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult};
@@ -22,7 +23,7 @@ use crate::view::{run_title, short_id};
 
 /// The work of an agent. Texts are bounded, and free of secrets and signal tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct AgentWork {
+pub struct WorkDescription {
     /// The id that the other tools need.
     pub run: Option<String>,
     pub task: Option<String>,
@@ -61,7 +62,8 @@ pub async fn read_work(
     caller: &ToolCaller,
     settings: &Settings,
     id: Option<&str>,
-) -> AppResult<AgentWork> {
+) -> AppResult<WorkDescription> {
+    id.map_or(Ok(()), ensure_short_id)?;
     let Some(own) = caller.readable_run()? else {
         let Some(id) = id.filter(|id| !id.trim().is_empty()) else {
             return Err(AppError::invalid_request("no ralph run started this agent, so it has no task of its own")
@@ -85,7 +87,7 @@ pub async fn read_work(
     work
 }
 
-async fn read_any_work(project: &Project, settings: &Settings, id: &str) -> AppResult<AgentWork> {
+async fn read_any_work(project: &Project, settings: &Settings, id: &str) -> AppResult<WorkDescription> {
     let store = open_existing_store(project).await?;
     let is_task = match &store {
         Some(store) => store.get_task(id).await?.is_some(),
@@ -98,7 +100,7 @@ async fn read_any_work(project: &Project, settings: &Settings, id: &str) -> AppR
         let found = find_task(project, id).await?;
         let work = describe_task(project, settings, &found.row, &Role::Coder);
         found.store.close().await;
-        return Ok(AgentWork { status: found.row.task.status.as_str().to_owned(), ..work });
+        return Ok(WorkDescription { status: found.row.task.status.as_str().to_owned(), ..work });
     }
     let found = find_run(project, Some(id)).await?;
     let task = match &found.run.task {
@@ -116,15 +118,16 @@ async fn describe_run(
     store: &Store,
     run: &RunRow,
     task: Option<TaskRow>,
-) -> AppResult<AgentWork> {
+) -> AppResult<WorkDescription> {
     let guidance = store.standing_guidance(Some(&run.id), run.task.as_deref()).await?;
     let iterations = store.iterations_of_run(&run.id).await?;
     let role = run.role.as_deref().and_then(|role| Role::parse(role).ok()).unwrap_or(Role::Coder);
     let work = task.map(|row| describe_task(project, settings, &row, &role));
-    let work = work.unwrap_or_else(|| AgentWork { title: clean_output(&run_title(run)), ..AgentWork::default() });
+    let work =
+        work.unwrap_or_else(|| WorkDescription { title: clean_output(&run_title(run)), ..WorkDescription::default() });
     // The criteria of the run itself: those of the task may have changed since it started.
     let criteria = RunSpec::parse(&run.settings).map_or(work.criteria, |spec| criterion_lines(&spec.criteria));
-    Ok(AgentWork {
+    Ok(WorkDescription {
         run: Some(run.id.clone()),
         task: run.task.clone(),
         role: run.role.clone(),
@@ -140,10 +143,10 @@ async fn describe_run(
     })
 }
 
-fn describe_task(project: &Project, settings: &Settings, row: &TaskRow, role: &Role) -> AgentWork {
+fn describe_task(project: &Project, settings: &Settings, row: &TaskRow, role: &Role) -> WorkDescription {
     let task = &row.task;
     let completion = task.completion.as_ref();
-    AgentWork {
+    WorkDescription {
         task: Some(task.id.clone()),
         title: clean_output(&task.title),
         description: task.description.as_deref().map(clean_output),
@@ -155,7 +158,7 @@ fn describe_task(project: &Project, settings: &Settings, row: &TaskRow, role: &R
             .collect(),
         criteria: stage_criteria(project, task, role, settings).map_or_else(Vec::new, |all| criterion_lines(&all)),
         specification: specification_text(settings, project, task),
-        ..AgentWork::default()
+        ..WorkDescription::default()
     }
 }
 

@@ -8,7 +8,7 @@ mod tool_caller;
 mod work_status;
 
 pub use agent_text::{MAX_TEXT_BYTES, clean_agent_text, clean_output};
-pub use agent_work::{AgentWork, SpecificationText, read_work};
+pub use agent_work::{SpecificationText, WorkDescription, read_work};
 pub use followup_task::{FollowupCheck, FollowupTaskRequest, create_followup_task};
 pub use report_to_run::report_to_run;
 pub use tool_caller::{ToolCaller, find_tool_caller};

@@ -5,6 +5,9 @@ use crate::error::{AppError, AppResult};
 use crate::run::{EnclosingRun, find_enclosing_run};
 use crate::view::short_id;
 
+/// The longest id of a task or run in a call.
+const MAX_ID_BYTES: usize = 200;
+
 /// The caller of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolCaller {
@@ -30,6 +33,7 @@ impl ToolCaller {
     /// Returns the caller's own run if it is the one that it names, by its whole id or its short one. `action` completes the
     /// sentence "only the agent of a run can …".
     pub fn ensure_own_run(&self, named: &str, action: &str) -> AppResult<&str> {
+        ensure_short_id(named)?;
         match self {
             Self::AgentOfRun(own) if own == named || short_id(own) == named => Ok(own),
             Self::AgentOfRun(own) => {
@@ -50,6 +54,14 @@ impl ToolCaller {
             Self::Outside => Ok(None),
         }
     }
+}
+
+/// Refuses an id that no task and no run can have, before an error repeats it.
+pub(super) fn ensure_short_id(id: &str) -> AppResult<()> {
+    if id.len() <= MAX_ID_BYTES {
+        return Ok(());
+    }
+    Err(AppError::invalid_request(format!("the id is {} bytes long, at most {MAX_ID_BYTES} are possible", id.len())))
 }
 
 fn unknown_agent_error() -> AppError {

@@ -3,7 +3,7 @@ use clap::Args;
 use ralph_app::config::ConfigSource;
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
-use ralph_mcp::{ServerContext, serve_stdio};
+use ralph_mcp::{McpContext, serve_stdio};
 
 use crate::commands::block_on;
 use crate::error::CommandError;
@@ -24,7 +24,7 @@ pub struct McpArgs {}
 pub fn run(_args: &McpArgs) -> Result<u8, CommandError> {
     let project = Project::find_here_or_outside()?;
     let settings = ConfigSource::default().load_settings(Some(&project)).unwrap_or_default();
-    let context = ServerContext { project, settings, hints: hints::for_error };
+    let context = McpContext { project, settings, hints: hints::for_error };
     block_on(async {
         let served = serve_stdio(context).await;
         served.map_err(|error| CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error))

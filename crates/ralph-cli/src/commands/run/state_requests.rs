@@ -2,7 +2,6 @@
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::report::StateRequester;
 
 /// How often the thread that waits for Enter checks whether the run has ended.
-const END_POLL_INTERVAL: Duration = Duration::from_secs(1);
+const END_POLL_SECONDS: i64 = 1;
 
 /// Passes every request on to the report. Never returns; a signal that cannot be received is not listened to.
 pub async fn forward_state_requests(requester: StateRequester) -> Infallible {
@@ -66,16 +65,12 @@ fn read_enter_keys() -> Option<UnboundedReceiver<()>> {
 
 fn wait_for_keys(sender: &UnboundedSender<()>) {
     let stdin = io::stdin();
-    let seconds = i64::try_from(END_POLL_INTERVAL.as_secs()).unwrap_or(1);
     while !sender.is_closed() {
-        // A read in the background would stop the whole process (SIGTTIN).
-        if !is_in_foreground() {
-            std::thread::sleep(END_POLL_INTERVAL);
-            continue;
-        }
-        let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
-        let timeout = Timespec { tv_sec: seconds, tv_nsec: 0 };
-        let has_key = poll(&mut polled, Some(&timeout)).is_ok_and(|count| count > 0);
+        // A read in the background would stop the whole process (SIGTTIN), so then only time passes.
+        let has_key = match is_in_foreground() {
+            true => poll_with_timeout(&mut [PollFd::new(&stdin, PollFlags::IN)]),
+            false => poll_with_timeout(&mut []),
+        };
         if !has_key || !is_in_foreground() {
             continue;
         }
@@ -86,6 +81,11 @@ fn wait_for_keys(sender: &UnboundedSender<()>) {
             Ok(_) => drop(sender.send(())),
         }
     }
+}
+
+fn poll_with_timeout(polled: &mut [PollFd<'_>]) -> bool {
+    let timeout = Timespec { tv_sec: END_POLL_SECONDS, tv_nsec: 0 };
+    poll(polled, Some(&timeout)).is_ok_and(|count| count > 0)
 }
 
 /// Returns whether this process may read from the terminal.

@@ -160,7 +160,7 @@ fn work_on_task(project: &Project, steps: &str) -> crate::harness::CallOutput {
     project.ralph(create).args(["--acceptance", "a receipt is printed"]).output().expect(0);
     project.ralph(["guide", "T-1", "Use the blue paper", "--keep"]).output().expect(0);
     let script = project.script(steps);
-    let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--output-format", "claude", "--permission", "full"];
+    let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--output-format", "claude"];
     let call = project.ralph(["task", "run", "T-1", "--max-iterations", "1", "--json"]).args(agent);
     let call = call.args(["--agent-arg=script".to_owned(), format!("--agent-arg={script}")]);
     with_tools(project, call).start().wait_without_invariants()

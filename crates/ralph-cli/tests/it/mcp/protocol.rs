@@ -281,5 +281,9 @@ fn a_client_that_closes_stdin_at_once_ends_the_server() {
     let output =
         project.ralph(["mcp"]).input("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n").output();
     let output = output.expect(1);
-    assert!(output.stderr.starts_with("error: the client did not start the protocol"), "{}", output.stderr);
+    assert!(
+        output.stderr.starts_with("error: the first message of the client does not start the protocol"),
+        "{}",
+        output.stderr
+    );
 }

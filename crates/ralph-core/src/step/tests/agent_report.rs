@@ -1,6 +1,8 @@
 //! Tests of what the agent of a run tells with a tool of ralph.
 use alloc::string::ToString;
 
+use proptest::prelude::*;
+
 use super::builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, tool_calling_report,
 };
@@ -13,6 +15,17 @@ use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
+
+/// The signals of random walks.
+pub(super) fn any_tool_signal() -> impl Strategy<Value = ToolSignal> {
+    prop_oneof![
+        3 => "[a-c]".prop_map(|summary| ToolSignal::Done { summary }),
+        1 => "[a-c]".prop_map(|reason| ToolSignal::Blocked { reason }),
+        1 => (0..100_000_u64).prop_map(|ms| ToolSignal::Wait {
+            request: WaitRequest { time: WaitTime::For { ms }, reason: "the build".into() },
+        }),
+    ]
+}
 
 fn tell(scene: LoopScenario, report: AgentReport) -> LoopScenario {
     scene.play_event(EventKind::command_received(ControlCommand::Report { report }))

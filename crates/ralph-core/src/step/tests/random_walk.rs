@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
+use super::agent_report::any_tool_signal;
 use super::builders::{
     attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
@@ -13,7 +14,7 @@ use super::builders::{
 };
 use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
 use crate::budget::{Budget, UnknownCostPolicy};
-use crate::claim::{ToolSignal, WaitRequest, WaitTime};
+use crate::claim::WaitTime;
 use crate::continuation::Continuation;
 use crate::control_command::{AgentReport, ControlCommand, PauseTiming};
 use crate::effect::{AgentStart, Effect};
@@ -76,16 +77,6 @@ fn any_command() -> impl Strategy<Value = ControlCommand> {
         2 => any_limit_changes().prop_map(|changes| ControlCommand::Limit { changes }),
         1 => "[a-c]".prop_map(|words| ControlCommand::Report { report: AgentReport::Progress { words } }),
         2 => any_tool_signal().prop_map(|signal| ControlCommand::Report { report: AgentReport::Signal { signal } }),
-    ]
-}
-
-fn any_tool_signal() -> impl Strategy<Value = ToolSignal> {
-    prop_oneof![
-        3 => "[a-c]".prop_map(|summary| ToolSignal::Done { summary }),
-        1 => "[a-c]".prop_map(|reason| ToolSignal::Blocked { reason }),
-        1 => (0..100_000_u64).prop_map(|ms| ToolSignal::Wait {
-            request: WaitRequest { time: WaitTime::For { ms }, reason: "the build".into() },
-        }),
     ]
 }
 

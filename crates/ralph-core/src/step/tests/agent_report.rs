@@ -16,14 +16,15 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
 
-/// The signals of random walks.
-pub(super) fn any_tool_signal() -> impl Strategy<Value = ToolSignal> {
+/// The reports of random walks.
+pub(super) fn any_agent_report() -> impl Strategy<Value = AgentReport> {
     prop_oneof![
-        3 => "[a-c]".prop_map(|summary| ToolSignal::Done { summary }),
-        1 => "[a-c]".prop_map(|reason| ToolSignal::Blocked { reason }),
-        1 => (0..100_000_u64).prop_map(|ms| ToolSignal::Wait {
+        2 => "[a-c]".prop_map(|words| AgentReport::Progress { words }),
+        3 => "[a-c]".prop_map(|summary| signal(ToolSignal::Done { summary })),
+        1 => "[a-c]".prop_map(|reason| signal(ToolSignal::Blocked { reason })),
+        1 => (0..100_000_u64).prop_map(|ms| signal(ToolSignal::Wait {
             request: WaitRequest { time: WaitTime::For { ms }, reason: "the build".into() },
-        }),
+        })),
     ]
 }
 

@@ -111,6 +111,10 @@ pub(crate) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
     AttemptReport { ending, ..quiet_report() }
 }
 
+pub(crate) fn cents_spent(cents: u64) -> ModelSpend {
+    ModelSpend { cost_micros: Some(cents * 10_000), ..ModelSpend::default() }
+}
+
 pub(crate) fn crash_report() -> AttemptReport {
     report_with_ending(AttemptEnding::Exited { code: 1 })
 }

@@ -14,7 +14,7 @@ mod table;
 mod threaded_reporter;
 mod wrap;
 
-pub use ci::{CiReport, CiSystem, RunHeading, detect_ci_system};
+pub use ci::{CiReport, CiSystem, RunHeading, detect_ci_system, protect_from_commands};
 pub use color::{ColorMode, TextStyle};
 pub use json_report::JsonReport;
 pub use line_width::{wrap_for_terminal, wrap_text};

@@ -27,7 +27,7 @@ mod tests {
         detect_ci_system(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    #[test] // spec: U4
+    #[test] // spec: U1
     fn a_ci_system_is_recognised_by_its_variables() {
         assert_eq!(detect(&[]), None);
         assert_eq!(detect(&[("CI", "false")]), None);

@@ -83,7 +83,7 @@ fn escape_markdown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test] // spec: U4, X3
+    #[test] // spec: U1, X3
     fn text_of_an_agent_is_plain_in_the_summary() {
         assert_eq!(escape_markdown("a|b\n<img src=x> [l](u)"), "a\\|b &lt;img src=x&gt; \\[l\\](u)");
     }

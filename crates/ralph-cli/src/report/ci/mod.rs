@@ -8,3 +8,4 @@ mod workflow_commands;
 pub use ci_report::CiReport;
 pub use ci_system::{CiSystem, detect_ci_system};
 pub use iteration_tracker::{IterationTracker, RunHeading};
+pub use workflow_commands::protect_from_commands;

@@ -20,7 +20,7 @@ fn commands(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.trim_start().starts_with("::") || line.contains("##[")).collect()
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn in_ci_each_iteration_is_one_line_with_its_result_and_the_failing_evidence() {
     let project = Project::new();
@@ -34,7 +34,7 @@ fn in_ci_each_iteration_is_one_line_with_its_result_and_the_failing_evidence() {
     assert!(!answer.stderr.contains("::group::"), "{}", answer.stderr);
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn in_ci_the_evidence_of_a_failure_is_at_the_end_only() {
     let project = Project::new();
@@ -49,7 +49,7 @@ fn in_ci_the_evidence_of_a_failure_is_at_the_end_only() {
     assert_eq!(summary.lines().skip(1).take(2).collect::<Vec<_>>(), ["  first", "  2 failed"], "{summary}");
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn in_github_actions_what_happened_is_folded_and_the_agent_cannot_give_commands() {
     let project = Project::new();
@@ -63,7 +63,18 @@ fn in_github_actions_what_happened_is_folded_and_the_agent_cannot_give_commands(
     assert!(rest.trim_start().starts_with("[1/2] text  rejected"), "{rest}");
 }
 
-// spec: U4
+// spec: U1
+#[test]
+fn in_github_actions_the_words_of_an_agent_in_the_summary_are_no_commands_either() {
+    let project = Project::new();
+    let script = project.script("init\nsay <blocked>needs ##[error]x</blocked>\nresult x");
+    let call = project.run_on("do the work", &["script", &script]).args(["--output-format", "claude"]);
+    let answer = call.env("GITHUB_ACTIONS", "true").output().expect(6);
+    assert!(answer.stdout.contains("needs ## [error]x"), "{}", answer.stdout);
+    assert_eq!(commands(&answer.stdout), Vec::<&str>::new(), "{}", answer.stdout);
+}
+
+// spec: U1
 #[test]
 fn in_github_actions_the_job_gets_a_summary_in_markdown() {
     let project = Project::new();
@@ -81,7 +92,7 @@ fn in_github_actions_the_job_gets_a_summary_in_markdown() {
     assert!(summary.contains("\n    <b>|2 failed\n"), "the output is quoted: {summary}");
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn with_json_ci_changes_nothing() {
     let project = Project::new();
@@ -91,7 +102,7 @@ fn with_json_ci_changes_nothing() {
     assert!(!answer.stderr.contains("::"), "{}", answer.stderr);
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn a_signal_prints_the_state_of_now() {
     let project = Project::new();
@@ -103,7 +114,7 @@ fn a_signal_prints_the_state_of_now() {
     running.wait().expect(130);
 }
 
-// spec: U4
+// spec: U1
 #[test]
 fn enter_prints_the_state_of_now() {
     let project = Project::new();

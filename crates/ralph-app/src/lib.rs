@@ -1,5 +1,6 @@
 //! The use cases of ralph, with plain inputs and results. The command line, and every other screen, calls these and formats what comes back.
 pub mod advice;
+pub mod agent_tools;
 pub mod agents;
 pub mod background_worker;
 pub mod board;

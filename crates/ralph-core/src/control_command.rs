@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::claim::ToolSignal;
 use crate::event::StopSignal;
 use crate::limit_change::LimitChanges;
 
@@ -26,6 +27,24 @@ pub enum ControlCommand {
     Limit {
         changes: LimitChanges,
     },
+    /// The run's own agent tells something with a tool of `ralph mcp`.
+    Report {
+        report: AgentReport,
+    },
+}
+
+/// What the agent of a run tells with a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum AgentReport {
+    Progress {
+        words: String,
+    },
+    /// It is done, blocked or asks for a wait.
+    Signal {
+        #[serde(flatten)]
+        signal: ToolSignal,
+    },
 }
 
 impl ControlCommand {
@@ -35,7 +54,7 @@ impl ControlCommand {
         commands.iter().rev().find_map(|command| match command {
             Self::Pause { .. } => Some(true),
             Self::Resume => Some(false),
-            Self::Cancel | Self::Guide { .. } | Self::Limit { .. } => None,
+            Self::Cancel | Self::Guide { .. } | Self::Limit { .. } | Self::Report { .. } => None,
         })
     }
 }
@@ -96,7 +115,8 @@ impl StopRequest {
                 ControlCommand::Pause { .. }
                 | ControlCommand::Resume
                 | ControlCommand::Guide { .. }
-                | ControlCommand::Limit { .. },
+                | ControlCommand::Limit { .. }
+                | ControlCommand::Report { .. },
             ) => self,
         }
     }

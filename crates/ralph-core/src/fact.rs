@@ -72,6 +72,10 @@ pub enum Fact {
     /// The agent asked for a wait; `attempt` of the same iteration follows it. `until` is its end, in seconds since 1970.
     #[serde(rename = "agent.waiting")]
     AgentWaiting { iteration: u32, attempt: u32, delay_ms: u64, until: i64, reason: String },
+    /// The agent told ralph something with a tool of `ralph mcp`. A `done`, `blocked` or `wait` takes effect only if the attempt
+    /// ends without further work: the claim that follows says so.
+    #[serde(rename = "agent.reported")]
+    AgentReported { iteration: u32, attempt: u32, kind: ReportKind, words: String },
     /// Another agent takes over, or the preferred one returns.
     #[serde(rename = "agent.changed")]
     AgentChanged { iteration: u32, attempt: u32, agent: String, reason: String },
@@ -108,6 +112,28 @@ pub enum Fact {
         #[serde(flatten)]
         proof: Option<Proof>,
     },
+}
+
+/// What an agent told ralph with a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportKind {
+    Progress,
+    Done,
+    Blocked,
+    Wait,
+}
+
+impl ReportKind {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Progress => "progress",
+            Self::Done => "done",
+            Self::Blocked => "blocked",
+            Self::Wait => "wait",
+        }
+    }
 }
 
 /// The first step of a resumed run.
@@ -234,6 +260,7 @@ impl Fact {
             Self::RetryScheduled { .. } => "retry.scheduled",
             Self::LimitWaiting { .. } => "limit.waiting",
             Self::AgentWaiting { .. } => "agent.waiting",
+            Self::AgentReported { .. } => "agent.reported",
             Self::AgentChanged { .. } => "agent.changed",
             Self::SessionFresh { .. } => "session.fresh",
             Self::Claim { .. } => "claim",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptReport, ModelSpend};
 use crate::budget::WorkedTime;
-use crate::claim::PromiseNonce;
+use crate::claim::{PromiseNonce, ToolSignal};
 use crate::control_command::{PendingCommands, StopRequest};
 use crate::decision::WaitingClaim;
 use crate::event::{AttemptKey, UnixMillis};
@@ -175,6 +175,20 @@ pub struct IterationState {
     #[serde(default)]
     #[serde(rename = "has_moved")]
     pub has_changed_files: bool,
+    /// How often the agent told something with a tool.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reports: u32,
+    /// The last signal that the agent gave with a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_signal: Option<AttemptSignal>,
+}
+
+/// A signal that the agent gave with a tool, in this attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptSignal {
+    pub attempt: u32,
+    #[serde(flatten)]
+    pub signal: ToolSignal,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

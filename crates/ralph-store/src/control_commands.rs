@@ -275,5 +275,6 @@ fn command_kind(command: &ControlCommand) -> &'static str {
         ControlCommand::Resume => "resume",
         ControlCommand::Guide { .. } => GUIDE_KIND,
         ControlCommand::Limit { .. } => "limit",
+        ControlCommand::Report { .. } => "report",
     }
 }

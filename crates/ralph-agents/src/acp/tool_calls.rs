@@ -89,9 +89,12 @@ impl OpenToolCall {
 }
 
 fn push_tool_event(event_detail: AcpEventDetail, event: AgentEvent, out: &mut Vec<AgentEvent>) {
-    match event_detail {
-        AcpEventDetail::Full => out.push(event),
-        AcpEventDetail::ActivityOnly => push_at_work_once(out),
+    match (event_detail, event) {
+        (AcpEventDetail::Full, event) => out.push(event),
+        (AcpEventDetail::ActivityOnly, AgentEvent::ToolCall { name, .. }) => {
+            out.push(AgentEvent::ToolCall { name, detail: String::new() });
+        }
+        (AcpEventDetail::ActivityOnly, _) => push_at_work_once(out),
     }
 }
 

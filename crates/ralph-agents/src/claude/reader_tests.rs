@@ -68,7 +68,8 @@ fn without_a_display_only_text_and_usage_are_reported() {
     parser.finish(&mut events);
     assert!(
         matches!(events.as_slice(),
-            [AgentEvent::AtWork, AgentEvent::Prompted, AgentEvent::Text { text, .. }] if text == "done"),
+            [AgentEvent::ToolCall { name, detail }, AgentEvent::AtWork, AgentEvent::Prompted, AgentEvent::Text { text, .. }]
+                if name == "Bash" && detail.is_empty() && text == "done"),
         "{events:?}"
     );
     assert_eq!(parser.record_counts().recognised, 3);
@@ -160,4 +161,18 @@ fn a_repeated_member_makes_a_record_unreadable() {
     assert_eq!(read_lines(&[forged]), []);
     let forged = r#"{"type":"assistant","message":{"content":[]},"message":{"content":[{"type":"text","text":"x"}]}}"#;
     assert_eq!(read_lines(&[forged]), []);
+}
+
+#[test] // spec: U8, S2
+fn the_call_of_a_sub_agent_gives_no_signal() {
+    let call = |parent: &str| {
+        let block = r#"[{"type":"tool_use","name":"mcp__ralph__claim_completion","input":{}}]"#;
+        format!(r#"{{"type":"assistant","message":{{"id":"a","content":{block}}},"parent_tool_use_id":{parent}}}"#)
+    };
+    let names = |parent: &str| match read_lines(&[&call(parent)]).as_slice() {
+        [AgentEvent::ToolCall { name, .. }] => name.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(names("null"), "mcp__ralph__claim_completion");
+    assert_eq!(names("\"toolu_1\""), "mcp__ralph__claim_completion (sub-agent)");
 }

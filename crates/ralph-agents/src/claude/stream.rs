@@ -7,7 +7,9 @@ use super::usage::ClaudeUsageTracker;
 use crate::failure::classify;
 use crate::failure::fatal_error::push_fatal_error;
 use crate::failure::limit_reset::LimitReset;
-use crate::stream::event::{AgentErrorKind, AgentEvent, AgentFailure, permission_denied_event, push_at_work_once};
+use crate::stream::event::{
+    AgentErrorKind, AgentEvent, AgentFailure, name_of_nested_call, permission_denied_event, push_at_work_once,
+};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
 use crate::stream::tool_summary::{self, EXCERPT_CHARS, to_one_line};
@@ -112,12 +114,12 @@ impl ClaudeStreamReader {
             match json::as_name(block.kind) {
                 "text" if !record.is_nested => self.push_text(&record.message, block.text, out),
                 "tool_use" | "server_tool_use" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
-                    push_at_work_once(out);
+                    out.push(AgentEvent::ToolCall { name: tool_name(block, record.is_nested), detail: String::new() });
                 }
                 "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
                     out.push(AgentEvent::Thinking { text: String::new() });
                 }
-                "tool_use" | "server_tool_use" => out.push(tool_call_event(block)),
+                "tool_use" | "server_tool_use" => out.push(tool_call_event(block, record.is_nested)),
                 "thinking" if !record.is_nested => out.extend(thinking_event(block.thinking)),
                 _ => {}
             }
@@ -260,11 +262,14 @@ fn content_blocks<'m, 'a>(message: &'m ClaudeMessage<'a>) -> &'m [ClaudeContentB
     }
 }
 
-fn tool_call_event(block: &ClaudeContentBlock<'_>) -> AgentEvent {
-    AgentEvent::ToolCall {
-        name: json::decode_string_prefix(block.name, 80).unwrap_or_default(),
-        detail: tool_summary::summarize_tool_input(block.input),
-    }
+/// Returns the name of a called tool. It marks the calls of a sub-agent, which gives no signals for the agent.
+fn tool_name(block: &ClaudeContentBlock<'_>, is_nested: bool) -> String {
+    let name = json::decode_string_prefix(block.name, 80).unwrap_or_default();
+    if is_nested { name_of_nested_call(name) } else { name }
+}
+
+fn tool_call_event(block: &ClaudeContentBlock<'_>, is_nested: bool) -> AgentEvent {
+    AgentEvent::ToolCall { name: tool_name(block, is_nested), detail: tool_summary::summarize_tool_input(block.input) }
 }
 
 /// Reports the tool calls that were denied since the last result. A malformed list is not worth a failure.

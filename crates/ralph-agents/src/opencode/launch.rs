@@ -15,7 +15,7 @@ use crate::launch::work_scope::{FileAccess, WorkScope};
 use crate::profile::{AgentAdvisory, AgentProfile, DiagnosticContext, InstallMethod};
 use crate::registry::{Agent, AgentProgram, SessionSupport};
 use crate::spec::AgentSpec;
-use crate::stream::event::{AgentErrorKind, AgentEvent, permission_denied_event};
+use crate::stream::event::{AgentErrorKind, AgentEvent, name_of_nested_call, permission_denied_event};
 use crate::stream::members::{members, whole_line};
 use crate::stream::message_numbering::MessageNumbering;
 use crate::stream::output_format::OutputFormat;
@@ -227,6 +227,7 @@ const DENIED_CALL_MARKER: &str = "prevents you from using this specific tool cal
 fn read_tool_use(part: &OpencodePart<'_>, is_main: bool, out: &mut Vec<AgentEvent>) {
     let state = part.state.unwrap_or_default();
     let name = json::decode_string_prefix(part.tool, 80).unwrap_or_default();
+    let name = if is_main { name } else { name_of_nested_call(name) };
     let detail = tool_summary::summarize_tool_input(state.input);
     out.push(AgentEvent::ToolCall { name: name.clone(), detail: detail.clone() });
     let ok = json::as_name(state.status) != "error";

@@ -12,9 +12,8 @@ pub fn feed_claim_finder(finder: &mut ClaimFinder, event: &AgentEvent) {
         AgentEvent::Prompted => finder.handle_event(TranscriptEvent::NewPrompt),
         AgentEvent::Unread => finder.handle_event(TranscriptEvent::RecordSkipped),
         AgentEvent::Error { fatal: true, .. } => finder.handle_event(TranscriptEvent::TurnFailed),
-        AgentEvent::ToolCall { .. } | AgentEvent::ToolResult { .. } | AgentEvent::AtWork => {
-            finder.handle_event(TranscriptEvent::ToolUsed);
-        }
+        AgentEvent::ToolCall { name, .. } => finder.handle_event(TranscriptEvent::ToolCalled { name }),
+        AgentEvent::ToolResult { .. } | AgentEvent::AtWork => finder.handle_event(TranscriptEvent::ToolUsed),
         AgentEvent::Finished { ok: true } => finder.handle_event(TranscriptEvent::TurnFinished),
         AgentEvent::Error { fatal: false, .. }
         | AgentEvent::Started { .. }

@@ -1,5 +1,6 @@
 //! The events that every output parser produces, independent of the agent.
 pub use ralph_core::attempt::AgentErrorKind;
+use ralph_core::claim::AgentTool;
 use serde::Serialize;
 
 use crate::failure::limit_reset::LimitReset;
@@ -20,7 +21,7 @@ pub enum AgentEvent {
     ToolResult { ok: bool, excerpt: String },
     /// The agent was not allowed to use a tool: its name and a one-line summary of the call.
     PermissionDenied { action: String },
-    /// The agent used a tool. Replaces the detailed events when nothing is displayed.
+    /// A tool has returned a result. Replaces the result when nothing is displayed.
     AtWork,
     /// A record exceeded the size limit and was skipped. It may have contained agent text.
     Unread,
@@ -72,6 +73,15 @@ pub struct AgentFailure {
 impl AgentFailure {
     pub(crate) fn new(kind: AgentErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+}
+
+/// Returns the name of a tool that a sub-agent called. A sub-agent gives no signals for the agent, so its calls of ralph's tools get
+/// another name.
+pub(crate) fn name_of_nested_call(name: String) -> String {
+    match AgentTool::from_called_name(&name) {
+        Some(_) => format!("{name} (sub-agent)"),
+        None => name,
     }
 }
 

@@ -27,6 +27,7 @@ pub use cost_limits::{ScopeCostLimit, WorkCostLimit, agents_with_unknown_cost, w
 pub use judge::choose_judge;
 pub use preflight::{preflight_resumed_run, preflight_run};
 pub use require_criteria::{ensure_claims_verified, ensure_provable, ensure_run_criteria};
+pub(crate) use stage::read_specification;
 pub use stage::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
 pub use template_checks::{check_templates, fill_template, project_templates, select_templates};
 

@@ -132,7 +132,7 @@ fn build_stage_plan(
 
 /// Reads the specification of a task, as far as it fits into a prompt: `spec_file`, or the file in the specs folder that
 /// is named after `spec_id`.
-fn read_specification(settings: &Settings, project: &Project, task: &Task) -> Option<Specification> {
+pub(crate) fn read_specification(settings: &Settings, project: &Project, task: &Task) -> Option<Specification> {
     let path = match (&task.spec_file, &task.spec_id) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) => format!("{}/{name}.md", settings.specs_dir.value.trim_end_matches('/')),

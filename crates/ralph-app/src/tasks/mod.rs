@@ -29,5 +29,5 @@ pub use fields::{RoleFields, TaskFields};
 pub use followup::{FollowupRequest, create_followup};
 pub use list::{ListedTask, TaskList, TaskListFilter, TaskPage, list_tasks, load_task_page};
 pub use running_task::ensure_not_running;
-pub use task_view::load_task_view;
+pub use task_view::{load_task_view, stage_criteria};
 pub use waiting_tasks::{WaitingTasks, find_only_retryable_task, find_only_unmerged_task, find_waiting_tasks};

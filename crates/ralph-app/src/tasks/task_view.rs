@@ -1,6 +1,7 @@
 //! Loads everything about one task.
 use std::collections::BTreeMap;
 
+use ralph_core::criterion::Criterion;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::task::{Role, Task, resolve_stage};
 use ralph_engine::project::Project;
@@ -31,4 +32,12 @@ fn resolve_roles(project: &Project, task: &Task, settings: &Settings) -> Vec<Rol
         (role, resolved)
     };
     Role::BUILT_IN.map(resolve).into()
+}
+
+/// Returns what ralph verifies in a stage of a task, or `None` if the task is not valid.
+#[must_use]
+pub fn stage_criteria(project: &Project, task: &Task, role: &Role, settings: &Settings) -> Option<Vec<Criterion>> {
+    let templates = project_templates(project);
+    let from_template = |name: &str, with: &BTreeMap<String, ParameterValues>| fill_template(&templates, name, with);
+    resolve_stage(task, role, &settings.role_rules(role), &from_template).ok().map(|resolved| resolved.criteria)
 }

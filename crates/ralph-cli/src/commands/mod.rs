@@ -28,7 +28,7 @@ use ralph_core::outcome::{RunEnd, exit_code};
 
 use control::{accept, cancel, guide, limit, pause, reject, retry, undo};
 use look::{attach, board, diff, events, inbox, logs, report, runs, show, stats, status, verify, why};
-use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man};
+use plumbing::{backup, complete_ids, completions, demo_agent, detect, export, filter_lines, gc, import, man, mcp};
 use run::{classic, demo, resume, run_args, run_command, serve};
 use set_up::{agents, config, doctor, init, install, notify, templates, trust};
 use tasks::{land, rewind, task, work};
@@ -126,6 +126,7 @@ enum CliCommand {
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    Mcp(mcp::McpArgs),
     Help(help::HelpArgs),
     #[command(name = "task-create", hide = true)]
     TaskCreate(Box<task::TaskCreateArgs>),
@@ -271,6 +272,7 @@ fn run_command(command: CliCommand) -> Result<u8, CommandError> {
         CliCommand::Config(args) => config::run(&args),
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::Man(args) => man::run(&args),
+        CliCommand::Mcp(args) => mcp::run(&args),
         CliCommand::Help(args) => help::run(&args),
         CliCommand::CompleteIds(args) => complete_ids::run(&args),
         CliCommand::FilterLines(args) => filter_lines::run(&args),

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::termios::tcgetattr;
 
 use crate::error::CommandError;
-use crate::report::wrap_for_terminal;
+use crate::report::{protect_from_commands, wrap_for_terminal};
 use ralph_app::view::{run_title, short_id};
 use ralph_store::RunRow;
 use ralph_util::redact;
@@ -24,7 +24,7 @@ pub fn print_data(text: &str) {
 
 /// Prints text for people to stdout, wrapped to the width of a terminal.
 pub fn print_wrapped(text: &str) {
-    write_stdout(&wrap_for_terminal(&redact::redact_text(text), &io::stdout()));
+    write_stdout(&protect_from_commands(&wrap_for_terminal(&redact::redact_text(text), &io::stdout())));
 }
 
 /// Prints one line for people to stdout, wrapped to the width of a terminal.
@@ -130,5 +130,5 @@ pub fn print_stderr(text: &str) {
 }
 
 fn write_stderr(clean: &str) {
-    let _ = io::stderr().lock().write_all(clean.as_bytes());
+    let _ = io::stderr().lock().write_all(protect_from_commands(clean).as_bytes());
 }

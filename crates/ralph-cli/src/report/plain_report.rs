@@ -110,6 +110,11 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
+    /// Returns the stream, for lines that are not text of the run.
+    pub fn writer_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Hides the iterations before this one.
     #[must_use]
     pub fn starting_at_iteration(self, first_iteration: u32) -> Self {
@@ -368,6 +373,7 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
                 self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
             }
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
+            Fact::AgentReported { kind, words, .. } => self.print_labeled(TextStyle::Dim, kind.as_str(), words),
             Fact::StandingGuidance { words } => {
                 words.iter().for_each(|words| self.print_labeled(TextStyle::Bold, "always", words));
             }
@@ -447,49 +453,12 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
     fn on_warning(&mut self, text: &str) {
         self.print_labeled(TextStyle::Warning, "warning", text);
     }
+
+    fn on_state_line(&mut self, line: &str) {
+        self.print_line(line);
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report_of(events: &[AgentEvent]) -> String {
-        let mut out = Vec::new();
-        let mut report = PlainReport::line_based(&mut out, ColorMode::Plain, ReportDetail::Everything, 3);
-        for event in events {
-            report.on_agent_event(event);
-            report.on_quiet();
-        }
-        report.flush_open_line();
-        drop(report);
-        String::from_utf8(out).unwrap()
-    }
-
-    fn chunk(message: u64, text: &str) -> AgentEvent {
-        AgentEvent::Text { message, text: text.to_owned() }
-    }
-
-    // finding: N66
-    #[test]
-    fn the_chunks_of_a_streamed_message_are_joined() {
-        let call = AgentEvent::ToolCall { name: "shell".to_owned(), detail: "ls".to_owned() };
-        let chunks =
-            [chunk(1, "I re"), chunk(1, "ad the\nfi"), chunk(1, "le.\n"), chunk(1, "\nOn"), call, chunk(2, "Done")];
-        assert_eq!(report_of(&chunks), "  I read the\n  file.\n  \n  On\n  ● shell  ls\n  Done\n");
-    }
-
-    // spec: X3
-    // finding: N45
-    #[test]
-    fn a_secret_that_is_streamed_in_parts_is_redacted() {
-        redact::register_variables([("PARTS_TOKEN", "first-half\nsecond-half")]);
-        let split = [chunk(1, "it is first-h"), chunk(1, "alf\nsecond-"), chunk(1, "half.\n")];
-        assert_eq!(report_of(&split), "  it is [redacted:PARTS_TOKEN].\n");
-    }
-
-    // finding: N66
-    #[test]
-    fn messages_are_not_joined_with_each_other() {
-        assert_eq!(report_of(&[chunk(1, "one"), chunk(2, "two")]), "  one\n  two\n");
-    }
-}
+#[path = "plain_report_tests.rs"]
+mod tests;

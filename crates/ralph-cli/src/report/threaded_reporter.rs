@@ -25,6 +25,19 @@ enum ReportMessage {
     GracePeriod(Duration),
     RateLimitWait(Duration),
     Warning(String),
+    StateRequest,
+}
+
+/// Asks the report for the state of now.
+pub struct StateRequester {
+    queue: Sender<ReportMessage>,
+}
+
+impl StateRequester {
+    pub fn request_state(&self) {
+        // The send fails if the report thread has ended.
+        let _ = self.queue.send(ReportMessage::StateRequest);
+    }
 }
 
 /// Forwards everything to a report in another thread.
@@ -54,6 +67,11 @@ impl ThreadedReporter {
         };
         std::thread::Builder::new().name("report".to_owned()).spawn(show)?;
         Ok(Self { queue: Some(queue), queued_count: waiting, ended })
+    }
+
+    /// Returns what asks for the state. The report ends only after it is dropped.
+    pub fn state_requester(&self) -> Option<StateRequester> {
+        self.queue.clone().map(|queue| StateRequester { queue })
     }
 
     fn send(&self, message: ReportMessage) {
@@ -88,6 +106,7 @@ fn deliver_message(report: &mut impl RunObserver, message: &ReportMessage, queue
     match message {
         ReportMessage::Fact { run, seq, at, fact } => report.on_fact(JournalPosition { run, seq: *seq, at: *at }, fact),
         ReportMessage::Warning(text) => report.on_warning(text),
+        ReportMessage::StateRequest => report.on_state_request(),
         ReportMessage::GracePeriod(grace) => report.on_stop_grace(*grace),
         ReportMessage::RateLimitWait(left) => report.on_limit_wait(*left),
         ReportMessage::Agent(event) => report.on_agent_event(event),

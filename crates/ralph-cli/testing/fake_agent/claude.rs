@@ -50,8 +50,16 @@ pub(crate) fn print_message(text: &str) -> io::Result<()> {
 }
 
 pub(crate) fn print_tool_use(name: &str, command: &str, output: &str) -> io::Result<()> {
-    let call = json!([{"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}]);
-    print_record(&json!({"type": "assistant", "message": {"role": "assistant", "content": call}}))?;
+    print_tool_call(name, &json!({ "command": command }))?;
+    print_tool_result(output)
+}
+
+pub(crate) fn print_tool_call(name: &str, input: &Value) -> io::Result<()> {
+    let call = json!([{"type": "tool_use", "id": "t", "name": name, "input": input}]);
+    print_record(&json!({"type": "assistant", "message": {"role": "assistant", "content": call}}))
+}
+
+pub(crate) fn print_tool_result(output: &str) -> io::Result<()> {
     let answer = json!([{"type": "tool_result", "tool_use_id": "t", "content": output, "is_error": false}]);
     print_record(&json!({"type": "user", "message": {"role": "user", "content": answer}}))
 }

@@ -4,6 +4,8 @@
 //! Environment:
 //!   FA_COUNT=FILE    gets one line per start: pid, mode, argument, prompt hash, prompt length
 //!   FA_PROMISE=TEXT  the promise (default: `COMPLETE`)
+//!   FA_RALPH=PATH    ralph, for the tools that a script calls
+//!   FA_ANSWERS=FILE  gets the results of these calls, one a line
 //!   FA_READY=FILE    is created when a mode that keeps running has reached its state
 //!
 //! Talking (plain text, `text_modes.rs`):
@@ -68,6 +70,7 @@ mod child_process_modes;
 mod claude;
 mod claude_session;
 mod lifetime_modes;
+mod mcp_client;
 mod memory_modes;
 mod output_modes;
 mod replay;

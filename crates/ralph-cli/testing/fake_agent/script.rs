@@ -5,6 +5,8 @@
 //!   text TEXT           prints a line            stderr TEXT      the same on stderr
 //!   init                Claude: the session      say TEXT         Claude: a message
 //!   tool NAME COMMAND   Claude: a tool call      result TEXT      Claude: the final record
+//!   call TOOL JSON      Claude: calls a tool of `ralph mcp`, by the protocol with `initialize`
+//!   ask TOOL JSON       the same by the protocol without a session
 //!   fail KIND           Claude: an API failure, as in claude-api-error
 //!   converse TEXT       Claude: opens a persistent session (`--resume ID`), prints TEXT as message and result
 //!   open                Claude: opens the session only   as ID     Claude: reports another session id
@@ -27,6 +29,7 @@ use crate::agent_start::{
 use crate::claude;
 use crate::claude_session;
 use crate::lifetime_modes::{die_by_signal, parse_signal};
+use crate::mcp_client::{self, Revision};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("script", script)];
 
@@ -44,6 +47,8 @@ const ORDERS: &[(&str, Order)] = &[
     ("init", |start, _| claude::print_init(&start.args).map(continue_script)),
     ("say", |_, text| claude::print_message(text).map(continue_script)),
     ("tool", tool),
+    ("call", |_, text| mcp_client::call_tool(text, Revision::Initialized).map(continue_script)),
+    ("ask", |_, text| mcp_client::call_tool(text, Revision::Stateless).map(continue_script)),
     ("result", |_, text| claude::print_result(text, 0.01).map(continue_script)),
     ("fail", |_, kind| claude::print_failure(kind).map(continue_script)),
     ("converse", |start, text| claude_session::answer_in_session(start, text).map(continue_if)),

@@ -5,6 +5,8 @@
 //!   {"say_when": {"exists": P, "text": TEXT}} the same, once this file exists
 //!   {"write": {"path": P, "content": TEXT}}   calls the tool with which this agent writes files
 //!   {"run": COMMAND}                          calls the tool with which this agent runs commands
+//!   {"tool": {"name": N, "input": JSON}}      calls the offered tool whose name ends with this; `$RUN` in the input is the id of
+//!                                             the run that an earlier tool result has named
 //!   {"refuse": {"status": 429, …}}            fails in the format of the API; see `Refusal`
 //!   {"cut": TEXT}                             sends half of the text and closes the connection
 //!   {"hang": "before_headers"}                reads the request and never answers
@@ -15,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::judge::JudgeStep;
 
@@ -25,6 +28,7 @@ pub(crate) enum ScriptStep {
     SayWhen(HeldAnswer),
     Write(FileContent),
     Run(String),
+    Tool(NamedCall),
     Refuse(Refusal),
     Cut(String),
     Hang(HangPoint),
@@ -36,6 +40,13 @@ pub(crate) enum ScriptStep {
 pub(crate) struct FileContent {
     pub(crate) path: String,
     pub(crate) content: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedCall {
+    pub(crate) name: String,
+    pub(crate) input: Value,
 }
 
 /// An answer that waits for a file.
@@ -75,6 +86,7 @@ impl ScriptStep {
             | Self::SayWhen(_)
             | Self::Write(_)
             | Self::Run(_)
+            | Self::Tool(_)
             | Self::Cut(_)
             | Self::Hang(_)
             | Self::Judge(_) => None,

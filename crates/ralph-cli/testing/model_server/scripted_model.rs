@@ -44,6 +44,7 @@ impl ScriptedModel {
             | ScriptStep::SayWhen(_)
             | ScriptStep::Write(_)
             | ScriptStep::Run(_)
+            | ScriptStep::Tool(_)
             | ScriptStep::Refuse(_)
             | ScriptStep::Cut(_)
             | ScriptStep::Hang(_) => None,
@@ -94,6 +95,7 @@ impl ScriptedModel {
             ScriptStep::SayWhen(held) => self.say_when_released(exchange, held, number),
             ScriptStep::Write(file) => exchange.send_call(tools::call_that_writes(&offered, file)),
             ScriptStep::Run(command) => exchange.send_call(tools::call_that_runs(&offered, command)),
+            ScriptStep::Tool(call) => exchange.send_call(tools::call_by_name(&offered, call, &exchange.request.body)),
             ScriptStep::Refuse(refusal) => (exchange.dialect.refusal)(refusal).send(exchange.stream),
             ScriptStep::Cut(text) => exchange.send_first_half(text),
             // `new` has removed these from the script.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::reply::{ToolCall, ToolInput};
-use crate::script::FileContent;
+use crate::script::{FileContent, NamedCall};
 
 /// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,29 @@ pub(crate) fn call_that_runs(tools: &[Tool], command: &str) -> Result<ToolCall, 
     let mut input = Map::new();
     set_argument(&mut input, tool, COMMANDS, command)?;
     Ok(fill_required_arguments(tool, input))
+}
+
+/// Returns the call of the offered tool whose name ends with this, or the reason why there is none. `$RUN` in the input becomes
+/// the id of the run that the conversation has named.
+pub(crate) fn call_by_name(tools: &[Tool], call: &NamedCall, conversation: &Value) -> Result<ToolCall, String> {
+    let Some(tool) = tools.iter().find(|tool| tool.name.ends_with(&call.name)) else {
+        let offered: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        return Err(format!("{:?} is not among the tools {offered:?}", call.name));
+    };
+    let mut input = call.input.to_string();
+    if input.contains("$RUN") {
+        let run = find_run_id(conversation).ok_or("no tool result has named a run")?;
+        input = input.replace("$RUN", &run);
+    }
+    let input = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+    Ok(ToolCall { tool: tool.name.clone(), input: ToolInput::Named(input) })
+}
+
+/// Finds the id of a run in the results of tools, which are JSON in strings of JSON.
+fn find_run_id(conversation: &Value) -> Option<String> {
+    let text = conversation.to_string().replace('\\', "");
+    let (_, rest) = text.split_once(r#""run":""#)?;
+    rest.get(..36).map(str::to_owned)
 }
 
 fn format_patch(file: &FileContent) -> String {

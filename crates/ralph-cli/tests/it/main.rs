@@ -13,6 +13,7 @@ mod cheating;
 mod config;
 mod control;
 mod limits;
+mod mcp;
 mod notifications;
 mod output;
 mod processes;

@@ -5,7 +5,8 @@ use super::message::code_block::CodeBlockScanner;
 use super::message::message_tail::{MessageExcerpt, MessageTail};
 use super::rules::evaluate::{MessageOutcome, evaluate_message};
 use super::rules::prompt_echo::PromptEcho;
-use super::{Claim, ClaimReading, ClaimRules, ClaimScope, NoClaimReason};
+use super::tool_signal::SignalCallTracker;
+use super::{Claim, ClaimReading, ClaimRules, ClaimScope, NoClaimReason, SignalCall};
 
 /// One event of the agent's transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,12 @@ pub enum TranscriptEvent<'a> {
     },
     /// The agent received a new prompt: its earlier messages belong to a previous turn.
     NewPrompt,
-    /// The agent used a tool or reasoned.
+    /// The agent called a tool; the name is empty if it is unknown.
+    ToolCalled {
+        /// The name as the agent's program writes it.
+        name: &'a str,
+    },
+    /// A tool returned a result.
     ToolUsed,
     /// The turn ended without an error. The same process may start another one.
     TurnFinished,
@@ -47,6 +53,7 @@ pub struct ClaimFinder {
     finished_turn_claim: Option<ClaimReading>,
     /// Whether a message before the final one would have claimed completion, if only the final one counts.
     has_earlier_promise: bool,
+    signal_calls: SignalCallTracker,
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +84,7 @@ impl ClaimFinder {
             earlier_outcome: None,
             finished_turn_claim: None,
             has_earlier_promise: false,
+            signal_calls: SignalCallTracker::default(),
         }
     }
 
@@ -84,10 +92,17 @@ impl ClaimFinder {
         match event {
             TranscriptEvent::AgentText { message, text } => self.handle_agent_text(message, text),
             TranscriptEvent::NewPrompt => self.forget_messages(),
+            TranscriptEvent::ToolCalled { name } => {
+                self.finished_turn_claim = None;
+                self.signal_calls.record_call(name);
+            }
             TranscriptEvent::ToolUsed => self.finished_turn_claim = None,
             TranscriptEvent::TurnFinished => self.remember_finished_turn(),
             TranscriptEvent::TurnFailed => self.mark_ending(TurnEnding::Failed),
-            TranscriptEvent::RecordSkipped => self.mark_ending(TurnEnding::RecordSkipped),
+            TranscriptEvent::RecordSkipped => {
+                self.mark_ending(TurnEnding::RecordSkipped);
+                self.signal_calls.record_work("a record that was too long to read");
+            }
             TranscriptEvent::OutputLost => self.turn_ending = TurnEnding::OutputLost,
         }
     }
@@ -110,6 +125,12 @@ impl ClaimFinder {
     /// Returns the claim of the iteration, based on the events so far. A later turn without work and without a claim
     /// does not withdraw the claim of a finished turn, unless it retracts it.
     pub fn finish(&self) -> ClaimReading {
+        let reading = self.read_claim();
+        let signal_call = self.signal_calls.read_call(&reading.final_text, &self.rules);
+        ClaimReading { signal_call, ..reading }
+    }
+
+    fn read_claim(&self) -> ClaimReading {
         let last_turn = self.read_last_turn();
         let is_silent = match &last_turn.claim {
             Claim::None { why: NoClaimReason::NoTag | NoClaimReason::NoWords | NoClaimReason::Earlier } => true,
@@ -127,7 +148,7 @@ impl ClaimFinder {
 
     /// Remembers the claim of a turn that ends. A turn without a claim keeps the claim of an earlier turn.
     fn remember_finished_turn(&mut self) {
-        let reading = self.finish();
+        let reading = self.read_claim();
         self.finished_turn_claim = reading.claim.is_made().then_some(reading);
     }
 
@@ -160,6 +181,7 @@ impl ClaimFinder {
         let is_visible = self.current_message.as_mut().is_some_and(|message| message.tail.push(text));
         if is_visible {
             self.clear_recoverable_ending();
+            self.signal_calls.record_text();
         }
     }
 
@@ -219,7 +241,9 @@ impl ClaimFinder {
             (TurnEnding::Complete, outcome) => outcome,
         };
         let claim = Claim::None { why: NoClaimReason::NoTag };
-        let silent = ClaimReading { claim, blocked: None, reject: None, wait: None, final_text: final_text.into() };
+        let signal_call = SignalCall::NotSeen;
+        let silent =
+            ClaimReading { claim, blocked: None, reject: None, wait: None, signal_call, final_text: final_text.into() };
         let without_claim = |why| Claim::None { why };
         match outcome {
             MessageOutcome::Claim(claim) => ClaimReading { claim, ..silent },

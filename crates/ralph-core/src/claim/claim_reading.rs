@@ -5,6 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::tool_signal::SignalCall;
 use super::wait_request::WaitRequest;
 use crate::contradiction::Contradiction;
 
@@ -20,6 +21,9 @@ pub struct ClaimReading {
     /// The wait, if the agent's last signal asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitRequest>,
+    /// Where the agent called a tool of ralph that gives a signal.
+    #[serde(default, skip_serializing_if = "SignalCall::is_not_seen")]
+    pub signal_call: SignalCall,
     /// The tail of the final message, without terminal codes.
     pub final_text: String,
 }
@@ -30,10 +34,12 @@ pub struct ClaimReading {
 pub enum Claim {
     /// The agent asserts the promise.
     Made {
-        /// The promise as the agent wrote it.
+        /// The promise as the agent wrote it, or the summary that it gave to the tool.
         text: String,
-        /// The line in the message, counted from 1.
+        /// The line in the message or in the summary, counted from 1.
         line: u32,
+        #[serde(default)]
+        source: ClaimSource,
         /// A statement in the same message that work is still open.
         contradiction: Option<Contradiction>,
     },
@@ -42,6 +48,17 @@ pub enum Claim {
         /// The reason.
         why: NoClaimReason,
     },
+}
+
+/// Where a claim was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimSource {
+    /// In the agent's final message.
+    #[default]
+    Message,
+    /// With the tool `claim_completion`.
+    Tool,
 }
 
 impl Claim {
@@ -65,8 +82,8 @@ impl Claim {
     /// Returns the claim with its line number increased by `lines`, the number of lines above the excerpt.
     pub(crate) fn shift_line(self, lines: u32) -> Self {
         match self {
-            Self::Made { text, line, contradiction } => {
-                Self::Made { text, line: line.saturating_add(lines), contradiction }
+            Self::Made { text, line, source, contradiction } => {
+                Self::Made { text, line: line.saturating_add(lines), source, contradiction }
             }
             Self::None { why } => Self::None { why },
         }
@@ -118,6 +135,18 @@ pub enum NoClaimReason {
     Waits,
     /// The agent's last signal asks for a wait without a valid time.
     MalformedWait,
+    /// The agent gave a signal with a tool, and worked afterwards.
+    WorkAfterTool {
+        /// The tool of ralph.
+        tool: String,
+        /// What the agent used afterwards.
+        work: String,
+    },
+    /// The agent gave a signal with a tool, and its output does not show the call.
+    ToolCallNotSeen {
+        /// The tool of ralph.
+        tool: String,
+    },
 }
 
 /// How a tag is mentioned without being used.
@@ -195,6 +224,13 @@ impl fmt::Display for NoClaimReason {
             Self::Waits => f.write_str("the agent's last signal asks for a wait"),
             Self::MalformedWait => f.write_str(
                 "the agent asked for a wait without a valid time; valid are until=\"2026-03-04T15:00:00Z\" and for=\"30m\"",
+            ),
+            Self::WorkAfterTool { tool, work } => {
+                write!(f, "the agent used {work} after {tool}, which must be its last call")
+            }
+            Self::ToolCallNotSeen { tool } => write!(
+                f,
+                "the agent called {tool}, but its output does not show the call, so work may have followed; use the tag instead"
             ),
         }
     }

@@ -11,16 +11,18 @@ mod promise;
 pub(crate) mod rules;
 mod signal_tag;
 pub(crate) mod text;
+mod tool_signal;
 mod wait_request;
 
 pub use claim_finder::{ClaimFinder, TranscriptEvent};
-pub use claim_reading::{Claim, ClaimReading, NoClaimReason, TagMention};
+pub use claim_reading::{Claim, ClaimReading, ClaimSource, NoClaimReason, TagMention};
 pub use claim_rules::{ClaimRules, ClaimScope, ContradictionSearch, PlainLinePolicy, PromiseMatching};
 pub use message::message_tail::MESSAGE_TAIL_BYTES;
 pub(crate) use message::terminal_filter::strip_terminal_codes;
 pub use message::utf8_decoder::Utf8Decoder;
 pub use neutralise::neutralise_tags;
 pub use promise::{Promise, PromiseError, PromiseNonce};
+pub use tool_signal::{AgentTool, SignalCall, ToolSignal};
 pub use wait_request::{WaitRequest, WaitTime};
 
 pub use crate::contradiction::Contradiction;

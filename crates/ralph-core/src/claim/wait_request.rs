@@ -29,13 +29,23 @@ impl WaitTime {
         let value = value.trim().replace("&quot;", "\"");
         let value = value.trim_matches(['"', '\'', '\u{201c}', '\u{201d}']);
         match name.trim() {
-            name if name.eq_ignore_ascii_case("until") => parse_timestamp(value.trim()).map(Self::Until),
-            name if name.eq_ignore_ascii_case("for") => {
-                let length = duration::parse(value.trim()).ok()?;
-                Some(Self::For { ms: u64::try_from(length.as_millis()).ok()? })
-            }
+            name if name.eq_ignore_ascii_case("until") => Self::parse_until(value),
+            name if name.eq_ignore_ascii_case("for") => Self::parse_for(value),
             _ => None,
         }
+    }
+
+    /// Parses a time with a zone, such as `2026-03-04T15:00Z`.
+    #[must_use]
+    pub fn parse_until(text: &str) -> Option<Self> {
+        parse_timestamp(text.trim()).map(Self::Until)
+    }
+
+    /// Parses a duration with its unit, such as `30m`.
+    #[must_use]
+    pub fn parse_for(text: &str) -> Option<Self> {
+        let length = duration::parse(text.trim()).ok()?;
+        Some(Self::For { ms: u64::try_from(length.as_millis()).ok()? })
     }
 
     /// Returns how long the wait is, from this time on.

@@ -126,6 +126,7 @@ fn end_line(seq: u32, fact: &Fact) -> Option<Option<EvidenceLine>> {
         | Fact::RetryScheduled { .. }
         | Fact::LimitWaiting { .. }
         | Fact::AgentWaiting { .. }
+        | Fact::AgentReported { .. }
         | Fact::AgentChanged { .. }
         | Fact::SessionFresh { .. }
         | Fact::Claim { .. }

@@ -101,6 +101,7 @@ impl<'a> IterationFacts<'a> {
             | Fact::Baseline { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::AgentReported { .. }
             | Fact::StandingGuidance { .. }
             | Fact::LimitsChanged { .. }
             | Fact::IterationStarted { .. }

@@ -94,6 +94,8 @@ pub enum FeedbackKind {
     RejectedClaim,
     /// A promise was printed, but it did not count as a claim.
     UncountedPromise,
+    /// A tool of ralph was called, but the call did not count as a signal.
+    UncountedCall,
     /// The last message could not be read, or has another signal.
     NoClaim,
     /// The wait that the agent asked for is over.
@@ -145,6 +147,7 @@ impl RejectionFeedback {
             | NoClaimReason::Retracted { .. }
             | NoClaimReason::WrongNonce
             | NoClaimReason::NotAlone => FeedbackKind::UncountedPromise,
+            NoClaimReason::WorkAfterTool { .. } | NoClaimReason::ToolCallNotSeen { .. } => FeedbackKind::UncountedCall,
         };
         Some(Self { kind, reason: why.to_string(), tail: String::new() })
     }
@@ -345,6 +348,10 @@ fn render_rejection(feedback: &RejectionFeedback) -> String {
             "\n\n## Your last promise did not count\n\nThe previous iteration printed the completion promise, but it \
              did not count as a claim: {reason}\nIf the work is done, print the promise alone on the last line.\n"
         ),
+        FeedbackKind::UncountedCall => format!(
+            "\n\n## Your last signal did not count\n\nThe previous iteration gave a signal with a tool, but it did not \
+             count: {reason}\nIf the work is done, print the promise alone on the last line.\n"
+        ),
         FeedbackKind::NoClaim => format!(
             "\n\n## Your last message was not a claim\n\nNo claim was read from the previous iteration: {reason}\nIf \
              the work is done, print the promise alone on the last line.\n"
@@ -382,6 +389,10 @@ fn render_continuation(input: &PromptInput<'_>, feedback: Option<&RejectionFeedb
                 FeedbackKind::UncountedPromise => format!(
                     "You printed the completion promise, but it did not count as a claim: {reason}. If the work is \
                      done, print it alone on the last line."
+                ),
+                FeedbackKind::UncountedCall => format!(
+                    "You gave a signal with a tool, but it did not count: {reason}. If the work is done, print the \
+                     completion promise alone on the last line."
                 ),
                 FeedbackKind::NoClaim => format!(
                     "No claim was read from your last message: {reason}. If the work is done, print the completion \

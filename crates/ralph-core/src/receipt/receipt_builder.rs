@@ -68,6 +68,7 @@ impl ReceiptBuilder {
             | Fact::SessionFresh { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::AgentReported { .. }
             | Fact::LimitsChanged { .. }
             | Fact::AgentWaiting { .. }
             | Fact::StandingGuidance { .. }

@@ -113,6 +113,7 @@ impl ExecutionRecordBuilder {
             | Fact::RunResumed { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::AgentReported { .. }
             | Fact::LimitsChanged { .. }
             | Fact::AgentWaiting { .. }
             | Fact::StandingGuidance { .. }

@@ -134,6 +134,7 @@ impl JournalValidator {
             }
             Fact::RunFinished { outcome, iterations, .. } => self.finish_run(*outcome, *iterations),
             Fact::AttemptEnded { .. }
+            | Fact::AgentReported { .. }
             | Fact::RetryScheduled { .. }
             | Fact::LimitWaiting { .. }
             | Fact::AgentChanged { .. }

@@ -12,6 +12,7 @@ const RECORD_WORDS: &[&str] = &[
     "after_ms",
     "after_result_ms",
     "agent.changed",
+    "agent.reported",
     "agent.waiting",
     "agent_version",
     "agent_waited_ms",

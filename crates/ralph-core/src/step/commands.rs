@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::stopping::StoppingPhase;
 use super::transitions::{self, record_fact};
-use super::{LoopContext, StepResult, preparing, recovery, stopping, verifying, working};
+use super::{LoopContext, StepResult, agent_report, preparing, recovery, stopping, verifying, working};
 use crate::control_command::{ControlCommand, PauseTiming, StopRequest};
 use crate::effect::Effect;
 use crate::event::LoopTimer;
@@ -21,6 +21,7 @@ pub(super) fn on_command(context: LoopContext, phase: LoopPhase, command: Contro
         ControlCommand::Pause { when: PauseTiming::Now } => stop_run(context, phase, StopRequest::Pause, &command),
         ControlCommand::Pause { when: PauseTiming::Idle } => pause_when_idle(context, phase, &command),
         ControlCommand::Resume => resume_run(context, phase),
+        ControlCommand::Report { report } => agent_report::record_report(context, phase, report),
     }
 }
 
@@ -145,7 +146,10 @@ impl LoopContext {
         match command {
             ControlCommand::Pause { .. } => self.pending_commands.pause = true,
             ControlCommand::Resume => self.pending_commands.pause = false,
-            ControlCommand::Cancel | ControlCommand::Guide { .. } | ControlCommand::Limit { .. } => {}
+            ControlCommand::Cancel
+            | ControlCommand::Guide { .. }
+            | ControlCommand::Limit { .. }
+            | ControlCommand::Report { .. } => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! The state machine: takes one event, returns the next state and its effects. There is one file per phase, and each
 //! phase matches every group of events by name, so that the compiler lists the places that must handle a new event.
 mod abandoned;
+mod agent_report;
 mod agent_wait;
 mod commands;
 mod continued;

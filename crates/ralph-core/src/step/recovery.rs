@@ -53,6 +53,8 @@ pub(super) fn on_recovered(
             }
             ControlCommand::Guide { .. }
             | ControlCommand::Limit { .. }
+            // The agent that told it is gone.
+            | ControlCommand::Report { .. }
             | ControlCommand::Cancel
             | ControlCommand::Pause { .. }
             | ControlCommand::Resume => {}

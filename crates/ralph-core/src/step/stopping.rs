@@ -84,7 +84,8 @@ pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, command:
             ControlCommand::Pause { .. }
             | ControlCommand::Resume
             | ControlCommand::Guide { .. }
-            | ControlCommand::Limit { .. } => {
+            | ControlCommand::Limit { .. }
+            | ControlCommand::Report { .. } => {
                 context.set_pause_wanted(command);
                 stopping.clone()
             }

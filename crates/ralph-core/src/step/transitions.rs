@@ -81,6 +81,8 @@ fn begin_iteration_now(mut context: LoopContext, number: u32, plan: PromptPlan) 
         rounds: 0,
         guidance: Vec::new(),
         has_changed_files: false,
+        reports: 0,
+        tool_signal: None,
     };
     let mut effects = vec![record_fact(Fact::IterationStarted { iteration: iteration.number })];
     effects.extend(rate_limited::return_to_preferred(&mut context, &mut iteration));

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use super::rate_limited::{self, NoAgentLeft, RefusedAttempt};
 use super::transitions::{self, AcceptedClaim, IterationResult, record_fact};
-use super::{LoopContext, StepResult, agent_wait, is_late_event};
+use super::{LoopContext, StepResult, agent_report, agent_wait, is_late_event};
 use crate::attempt::{AttemptAssessment, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, RetryAdvice};
 use crate::backoff::retry_delay_ms;
-use crate::claim::Claim;
+use crate::claim::{Claim, ClaimSource};
 use crate::control_command::StopRequest;
 use crate::effect::{Effect, ReceiptSnapshot};
 use crate::event::{AgentActivity, AttemptKey, EventKind, LoopTimer, RunControl, UnixMillis, WorkEvent};
@@ -107,6 +107,7 @@ pub(super) fn handle_ended_attempt(
     }
     let iteration = iteration.with_changes_of(&attempt.report);
     let EndedAttempt { number, report, assessment } = attempt;
+    let report = agent_report::add_tool_signal(&iteration, number, report);
     let problem = match assessment {
         AttemptAssessment::Succeeded => return handle_good_attempt(context, iteration, number, &report),
         AttemptAssessment::Failed { reason, retry } => AttemptProblem::Failed { reason, retry },
@@ -400,9 +401,13 @@ pub(super) enum ClaimDisposition {
 /// Records the claim of an attempt, and why it is accepted or not.
 pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition: ClaimDisposition) -> Effect {
     let (claimed, mut why, contradiction) = match &report.reading.claim {
-        Claim::Made { line, contradiction, .. } => {
+        Claim::Made { line, source, contradiction, .. } => {
             let open = contradiction.as_ref().map(|open| open.sentence.clone());
-            (true, format!("asserted on line {line} of the final message"), open)
+            let why = match source {
+                ClaimSource::Message => format!("asserted on line {line} of the final message"),
+                ClaimSource::Tool => "asserted with the tool claim_completion, and no work followed".to_string(),
+            };
+            (true, why, open)
         }
         Claim::None { why } => (false, why.to_string(), None),
     };

@@ -31,6 +31,7 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         | Fact::SessionFresh { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::AgentReported { .. }
         | Fact::StandingGuidance { .. }
         | Fact::AgentWaiting { .. }
         | Fact::RunRejected { .. }

@@ -170,6 +170,7 @@ fn fact_text(fact: &Fact, at: UnixMillis) -> Option<String> {
     Some(match fact {
         Fact::IterationStarted { iteration } => format!("iteration {iteration}"),
         Fact::RunGuided { words } => format!("guided: {words}"),
+        Fact::AgentReported { kind, words, .. } => format!("{}: {words}", kind.as_str()),
         Fact::LimitsChanged { limits } => format!("new limits: {}", limits.describe()),
         Fact::RunPaused { .. } => "paused".to_owned(),
         Fact::RunResumed { .. } => "resumed".to_owned(),

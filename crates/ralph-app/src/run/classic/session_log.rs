@@ -111,6 +111,7 @@ impl<'a> SessionLogWriter<'a> {
             | Fact::IterationStarted { .. }
             | Fact::RunPaused { .. }
             | Fact::RunGuided { .. }
+            | Fact::AgentReported { .. }
             | Fact::LimitsChanged { .. }
             | Fact::StandingGuidance { .. }
             | Fact::RunAccepted { .. }

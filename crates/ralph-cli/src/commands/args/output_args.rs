@@ -1,12 +1,15 @@
 //! The output flags that all commands with a loop share.
-use std::io;
+use std::io::{self, IsTerminal};
 
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
 use crate::commands::out;
 use crate::error::CommandError;
-use crate::report::{JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, ThreadedReporter};
+use crate::report::{
+    CiReport, CiSystem, JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, RunHeading, StateReport, ThreadedReporter,
+    detect_ci_system,
+};
 use ralph_app::config::ConfigSource;
 use ralph_app::run::BackgroundOutput;
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
@@ -51,14 +54,21 @@ impl OutputMode {
         }
     }
 
-    /// Starts the report of a run with this iteration limit.
-    pub fn start_reporter(self, max_iterations: u32) -> Result<RunReporter, CommandError> {
+    /// Starts the report of a run.
+    pub fn start_reporter(self, heading: RunHeading) -> Result<RunReporter, CommandError> {
         let has_summary = !matches!(self, Self::Json);
+        let max_iterations = heading.max_iterations;
         let report = match self {
             Self::Json => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
-            Self::Plain(detail) => {
-                ThreadedReporter::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
-            }
+            Self::Plain(detail) => match ci_system() {
+                Some(system) => ThreadedReporter::start(move || {
+                    let report = CiReport::new(io::stderr(), system, detail, heading.clone());
+                    StateReport::new(report, heading)
+                }),
+                None => ThreadedReporter::start(move || {
+                    StateReport::new(PlainReport::new(io::stderr(), detail, max_iterations), heading)
+                }),
+            },
             Self::Background(background) => {
                 ThreadedReporter::start(move || start_background_report(background.output, max_iterations))
             }
@@ -89,6 +99,12 @@ impl OutputArgs {
             (false, false, None) => OutputMode::Plain(ReportDetail::Everything),
         }
     }
+}
+
+/// Returns the CI system whose log the output goes to. On a terminal, a person reads it.
+fn ci_system() -> Option<CiSystem> {
+    let is_terminal = io::stderr().is_terminal();
+    detect_ci_system(|name| std::env::var(name).ok()).filter(|_| !is_terminal)
 }
 
 /// Returns a report that writes milestones to the log, and releases the parent process once the run is stored.

@@ -105,6 +105,7 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
 pub const PLUMBING: &[GroupedCommand] = &[
     command("loop", "start, cancel and show loops inside agent sessions"),
     command("hook", "answer one hook event of an agent session"),
+    command("mcp", "serve tools to agents over the Model Context Protocol"),
     command("detect", "check whether output of an agent claims completion"),
     command("export", "print a run as JSON lines"),
     command("import", "import a run that `ralph export` wrote"),

@@ -9,3 +9,4 @@ pub mod filter_lines;
 pub mod gc;
 pub mod import;
 pub mod man;
+pub mod mcp;

@@ -5,11 +5,14 @@ use crate::commands::args::output_args::{OutputArgs, OutputMode, RunReporter};
 use crate::commands::notifications::CommandNotifications;
 use crate::commands::run::detach::{DetachArgs, run_detached};
 use crate::commands::run::parked_run::ParkedRun;
+use crate::commands::run::state_requests::forward_state_requests;
 use crate::commands::run::run_report::{print_delivery, print_fresh_session_note, print_run_header, print_summary};
 use crate::commands::{block_on, signal_exit_code};
 use crate::error::CommandError;
+use crate::report::RunHeading;
 use ralph_app::config::ConfigSource;
 use ralph_app::run::{ControlSource, DrivenRun, PreparedRun, RunHost, StartedRun, start_run};
+use ralph_engine::run_driver::RunPlan;
 use ralph_process::Keeper;
 
 /// Runs a command that starts agents.
@@ -78,6 +81,13 @@ pub fn run_host(keeper: Keeper) -> RunHost {
     RunHost { keeper, control: ControlSource::ProcessSignals }
 }
 
+/// Returns what the lines of a run begin with.
+fn run_heading(plan: &RunPlan) -> RunHeading {
+    let role = plan.spec.stage.as_ref().map(|stage| stage.role.to_string());
+    let label = role.unwrap_or_else(|| plan.context.agent.name.to_string());
+    RunHeading { max_iterations: plan.spec.policy.max_iterations, label }
+}
+
 /// Drives a run to its end, and prints the summary and where its work is.
 pub async fn drive_and_report(
     started: StartedRun,
@@ -86,9 +96,21 @@ pub async fn drive_and_report(
 ) -> Result<u8, CommandError> {
     let audience = output.audience();
     let parked = ParkedRun::for_background(&started, &output)?;
-    let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
+    let RunReporter { mut report, has_summary } = output.start_reporter(run_heading(started.plan()))?;
     let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config.as_ref());
-    let driven = started.drive(&mut report).await;
+    let state_requests = report.state_requester().map(forward_state_requests);
+    let driven = {
+        let state_requests = async {
+            match state_requests {
+                Some(requests) => requests.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            driven = started.drive(&mut report) => driven,
+            never = state_requests => match never {},
+        }
+    };
     // Prints the last lines of the report before the summary.
     drop(report);
     let finished = match driven? {

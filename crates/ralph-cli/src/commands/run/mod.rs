@@ -11,3 +11,4 @@ pub mod run_args;
 pub mod run_command;
 pub mod run_report;
 pub mod serve;
+pub mod state_requests;

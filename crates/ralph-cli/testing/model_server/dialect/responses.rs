@@ -7,16 +7,44 @@ use crate::reply::{
     CACHED_TOKENS, Frame, INPUT_TOKENS, OUTPUT_TOKENS, Reply, ToolCall, ToolInput, Turn, split_into_pieces,
 };
 use crate::script::Refusal;
-use crate::tools;
+use crate::tools::{self, Tool};
 
 pub(crate) const DIALECT: Dialect = Dialect {
     is_model_request: |request: &Request| request.bare_path().ends_with("/responses"),
     wants_stream: dialect::body_asks_for_a_stream,
-    tools: |body| tools::parse_tools(&body["tools"], "parameters"),
+    tools: offered_tools,
     frames,
     whole_answer,
     refusal,
 };
+
+/// Between a namespace and the name of a tool in it.
+const NAMESPACE_SEPARATOR: char = '/';
+
+/// Returns the tools, also those in namespaces, as `NAMESPACE/NAME`.
+fn offered_tools(body: &Value) -> Vec<Tool> {
+    let mut offered = tools::parse_tools(&body["tools"], "parameters");
+    for group in body["tools"].as_array().into_iter().flatten().filter(|group| group["type"] == "namespace") {
+        let namespace = group["name"].as_str().unwrap_or_default();
+        offered.extend(
+            tools::parse_tools(&group["tools"], "parameters")
+                .into_iter()
+                .map(|tool| Tool { name: format!("{namespace}{NAMESPACE_SEPARATOR}{}", tool.name), ..tool }),
+        );
+    }
+    offered
+}
+
+fn function_call(tool: &str, input: &Value, turn: Turn) -> Value {
+    let (namespace, name) =
+        tool.rsplit_once(NAMESPACE_SEPARATOR).map_or((None, tool), |(group, name)| (Some(group), name));
+    let mut call = json!({"type": "function_call", "id": turn.id("fc"), "call_id": turn.id("call"), "name": name,
+        "arguments": input.to_string(), "status": "completed"});
+    if let Some(namespace) = namespace {
+        call["namespace"] = json!(namespace);
+    }
+    call
+}
 
 fn response(turn: Turn, status: &str, output: &Value) -> Value {
     json!({"id": turn.id("resp"), "object": "response", "created_at": 1, "status": status, "model": "scripted",
@@ -35,10 +63,7 @@ fn item(reply: &Reply, turn: Turn) -> Value {
     match reply {
         Reply::Text(text) => json!({"type": "message", "id": turn.id("msg"), "role": "assistant",
             "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-        Reply::ToolCall(ToolCall { tool, input: ToolInput::Named(input) }) => {
-            json!({"type": "function_call", "id": turn.id("fc"), "call_id": turn.id("call"), "name": tool,
-                "arguments": input.to_string(), "status": "completed"})
-        }
+        Reply::ToolCall(ToolCall { tool, input: ToolInput::Named(input) }) => function_call(tool, input, turn),
         Reply::ToolCall(ToolCall { tool, input: ToolInput::Free(input) }) => {
             json!({"type": "custom_tool_call", "id": turn.id("ctc"), "call_id": turn.id("call"), "name": tool,
                 "input": input, "status": "completed"})

@@ -1,4 +1,5 @@
 //! Output: commands that print, errors, logs, the terminal and secrets.
+mod ci_report;
 mod commands;
 mod debug_log;
 mod error_messages;

@@ -9,7 +9,7 @@ use super::{overnight, tests};
 use crate::harness::CallOutput;
 
 /// `codex` is a script that starts the native program, as people have it.
-const CODEX: AgentSpec = AgentSpec {
+pub(super) const CODEX: AgentSpec = AgentSpec {
     name: "codex",
     set: AgentSet::Standard,
     program: "@openai/codex/bin/codex.js",

@@ -12,6 +12,7 @@ pub mod work_permission;
 mod acp;
 mod claude;
 mod codex;
+mod mcp;
 mod more;
 mod opencode;
 mod workflows;

@@ -12,8 +12,8 @@ use crate::claim::rules::tag_usage::{SignalSense, TagUsage, classify_tag_usage};
 use crate::claim::signal_tag::{AgentSignal, BracketForm, SignalTag, TagAttribute, unescape_html};
 use crate::claim::text::quote::{quote_verbatim, quote_without_tags};
 use crate::claim::{
-    Claim, ClaimRules, ClaimScope, ContradictionSearch, NoClaimReason, PlainLinePolicy, PromiseMatching, WaitRequest,
-    slice_or_empty,
+    Claim, ClaimRules, ClaimScope, ClaimSource, ContradictionSearch, NoClaimReason, PlainLinePolicy, PromiseMatching,
+    WaitRequest, slice_or_empty,
 };
 use crate::contradiction;
 
@@ -125,7 +125,7 @@ fn build_claim(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRules) ->
         ContradictionSearch::On { extra } => contradiction::find_contradiction(view, tag.span.start, extra),
     };
     let line = u32::try_from(view.line_at(tag.span.start) + 1).unwrap_or(u32::MAX);
-    Claim::Made { text: tag.value.clone(), line, contradiction }
+    Claim::Made { text: tag.value.clone(), line, source: ClaimSource::Message, contradiction }
 }
 
 /// Returns whether a tag contains the promised text.

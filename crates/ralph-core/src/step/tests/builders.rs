@@ -9,7 +9,10 @@ use crate::attempt::{
 };
 use crate::baseline::{BaselineProblem, BaselineTrial};
 use crate::budget::BudgetUsage;
-use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason, WaitRequest, WaitTime};
+use crate::claim::{
+    Claim, ClaimReading, ClaimSource, Contradiction, ContradictionSearch, NoClaimReason, SignalCall, WaitRequest,
+    WaitTime,
+};
 use crate::control_command::ControlCommand;
 use crate::effect::{AgentStart, Effect};
 use crate::event::{
@@ -49,6 +52,7 @@ pub(crate) fn quiet_report() -> AttemptReport {
             blocked: None,
             reject: None,
             wait: None,
+            signal_call: SignalCall::NotSeen,
             final_text: "working on it".to_string(),
         },
         spend: ModelSpend::default(),
@@ -65,14 +69,28 @@ pub(crate) fn quiet_report() -> AttemptReport {
 
 pub(crate) fn claiming_report() -> AttemptReport {
     let mut report = quiet_report();
-    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction: None };
+    report.reading.claim =
+        Claim::Made { text: "DONE".to_string(), line: 1, source: ClaimSource::Message, contradiction: None };
+    report
+}
+
+/// An attempt whose last call was a tool of ralph that gives a signal.
+pub(crate) fn tool_calling_report() -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.signal_call = SignalCall::Last {
+        has_text_after: true,
+        retraction: None,
+        contradiction: None,
+        search: ContradictionSearch::On { extra: Vec::new() },
+    };
     report
 }
 
 pub(crate) fn contradicting_report() -> AttemptReport {
     let mut report = quiet_report();
     let contradiction = Some(Contradiction { phrase: "tests fail".to_string(), sentence: "2 tests fail.".to_string() });
-    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction };
+    report.reading.claim =
+        Claim::Made { text: "DONE".to_string(), line: 1, source: ClaimSource::Message, contradiction };
     report
 }
 
@@ -91,6 +109,10 @@ pub(crate) fn waiting_report(time: WaitTime, reason: &str) -> AttemptReport {
 
 pub(crate) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
     AttemptReport { ending, ..quiet_report() }
+}
+
+pub(crate) fn cents_spent(cents: u64) -> ModelSpend {
+    ModelSpend { cost_micros: Some(cents * 10_000), ..ModelSpend::default() }
 }
 
 pub(crate) fn crash_report() -> AttemptReport {

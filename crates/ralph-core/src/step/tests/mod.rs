@@ -1,4 +1,6 @@
 //! Tests of the state machine, one file per topic.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod agent_report;
 mod agent_wait;
 mod budget;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]

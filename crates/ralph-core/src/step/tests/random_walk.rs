@@ -6,12 +6,13 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
+use super::agent_report::any_agent_report;
 use super::builders::{
-    attempt_key, blocked_report, claiming_report, contradicting_report, crash_report, error_report,
+    attempt_key, blocked_report, cents_spent, claiming_report, contradicting_report, crash_report, error_report,
     evidence_with_verdict, lost_session_report, policy_with_checks, prepared_event, quiet_report, rate_limited_report,
-    repeating_report, sample_opening, started_event, waiting_report, with_session,
+    repeating_report, sample_opening, started_event, tool_calling_report, waiting_report, with_session,
 };
-use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
+use crate::attempt::{AgentErrorKind, AttemptReport};
 use crate::budget::{Budget, UnknownCostPolicy};
 use crate::claim::WaitTime;
 use crate::continuation::Continuation;
@@ -33,10 +34,6 @@ use crate::step::step;
 
 fn any_key() -> impl Strategy<Value = AttemptKey> {
     (1..4_u32, 1..4_u32).prop_map(|(iteration, attempt)| attempt_key(iteration, attempt))
-}
-
-fn cents_spent(cents: u64) -> ModelSpend {
-    ModelSpend { cost_micros: Some(cents * 10_000), ..ModelSpend::default() }
 }
 
 fn any_timer() -> impl Strategy<Value = LoopTimer> {
@@ -74,6 +71,7 @@ fn any_command() -> impl Strategy<Value = ControlCommand> {
         5 => Just(ControlCommand::Resume),
         2 => "[a-c]".prop_map(|words| ControlCommand::Guide { words }),
         2 => any_limit_changes().prop_map(|changes| ControlCommand::Limit { changes }),
+        3 => any_agent_report().prop_map(|report| ControlCommand::Report { report }),
     ]
 }
 
@@ -102,6 +100,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         Just(quiet_report()),
         (0..200_u64).prop_map(|cents| AttemptReport { spend: cents_spent(cents), ..quiet_report() }),
         Just(claiming_report()),
+        Just(tool_calling_report()),
         Just(contradicting_report()),
         Just(blocked_report("x")),
         (0..100_000_u64).prop_map(|ms| waiting_report(WaitTime::For { ms }, "the build")),

@@ -3,7 +3,7 @@
 use ralph_core::attempt::{
     AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, RetryAdvice, SessionResumability,
 };
-use ralph_core::claim::{Claim, ClaimReading, NoClaimReason};
+use ralph_core::claim::{Claim, ClaimReading, NoClaimReason, SignalCall};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::agent_listener::AgentListener;
@@ -55,6 +55,7 @@ pub(in crate::run_driver) fn not_started_report(reason: String, advice: RetryAdv
             blocked: None,
             reject: None,
             wait: None,
+            signal_call: SignalCall::NotSeen,
             final_text: String::new(),
         },
         spend: ModelSpend::default(),

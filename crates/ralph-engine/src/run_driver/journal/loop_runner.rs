@@ -229,6 +229,7 @@ fn trigger_failpoint(fact: &Fact) {
         | Fact::RunResumed { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
+        | Fact::AgentReported { .. }
         | Fact::LimitsChanged { .. }
         | Fact::AgentWaiting { .. }
         | Fact::StandingGuidance { .. }

@@ -36,4 +36,10 @@ pub trait RunObserver: Send {
 
     /// A warning for the user. The run continues.
     fn on_warning(&mut self, text: &str);
+
+    /// A person asks for the state of now.
+    fn on_state_request(&mut self) {}
+
+    /// The answer to such a request.
+    fn on_state_line(&mut self, _line: &str) {}
 }

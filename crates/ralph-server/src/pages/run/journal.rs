@@ -49,6 +49,7 @@ fn mark_of_fact(fact: &Fact) -> Option<StatusMark> {
         | Fact::Baseline { .. }
         | Fact::RunResumed { .. }
         | Fact::RunGuided { .. }
+        | Fact::AgentReported { .. }
         | Fact::StandingGuidance { .. }
         | Fact::LimitsChanged { .. }
         | Fact::IterationStarted { .. }
@@ -71,6 +72,7 @@ fn summarize_fact(fact: &Fact) -> String {
         Fact::RunResumed { iteration, .. } => format!("at iteration {iteration}"),
         Fact::RunPaused { iteration, .. } => format!("in iteration {iteration}"),
         Fact::RunGuided { words } => words.clone(),
+        Fact::AgentReported { kind, words, .. } => format!("{}: {words}", kind.as_str()),
         Fact::StandingGuidance { words } => words.join(" · "),
         Fact::LimitsChanged { limits } => serde_json::to_string(limits).unwrap_or_default(),
         Fact::IterationStarted { iteration } => format!("iteration {iteration}"),

@@ -69,6 +69,7 @@ fn next_span(fact: &Fact) -> Option<Option<SpanKind>> {
         Fact::RunSealed { .. }
         | Fact::Baseline { .. }
         | Fact::RunGuided { .. }
+        | Fact::AgentReported { .. }
         | Fact::StandingGuidance { .. }
         | Fact::LimitsChanged { .. }
         | Fact::AgentChanged { .. }

@@ -38,6 +38,7 @@ pub use queries::stats::{KeyedPart, StatsGrouping};
 pub use sqlite::file_stamps::ChangeStamp;
 pub use sqlite::open::OpenMode;
 pub use store::Store;
+pub use queries::task_lanes::{TaskStatusCount, TaskWindow};
 pub use tasks::leases::{
     LeaseDisposition, LeaseRelease, LeaseRow, LeasedTask, TaskFilter, TaskLease, TaskProgressUpdate,
 };

@@ -19,8 +19,8 @@ pub struct BoardWords {
     pub inbox_commands: fn(&InboxAnswer) -> Vec<String>,
     /// Returns the command that lets a loop continue.
     pub remedy: fn(&LoopRemedy) -> String,
-    /// Returns the command that prints a view of a task or run as text.
-    pub text_command: fn(DetailView, &str) -> String,
+    /// Returns the command that prints a view of a task or run as text, of one iteration if one is selected.
+    pub text_command: fn(DetailView, &str, Option<u32>) -> String,
 }
 
 /// With what a board is started.

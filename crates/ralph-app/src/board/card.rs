@@ -162,7 +162,7 @@ impl BoardCard {
     }
 }
 
-fn lane_of_task(status: TaskStatus) -> CardLane {
+pub(super) fn lane_of_task(status: TaskStatus) -> CardLane {
     match status {
         TaskStatus::Todo => CardLane::ToDo,
         TaskStatus::Coding | TaskStatus::Reviewing | TaskStatus::Testing | TaskStatus::Qa => CardLane::Running,

@@ -112,7 +112,7 @@ fn to_approval(unapproved: bool) -> Approval {
     if unapproved { Approval::Pending } else { Approval::Granted }
 }
 
-fn read_status(row: &DatabaseRow) -> Result<TaskStatus, DriverError> {
+pub(crate) fn read_status(row: &DatabaseRow) -> Result<TaskStatus, DriverError> {
     let stored: String = row.get("status")?;
     TaskStatus::parse(&stored)
         .ok_or_else(|| DriverError::unreadable_value(format!("a task has the unknown status {stored:?}")))

@@ -3,6 +3,7 @@ pub(crate) mod board_action;
 pub(crate) mod board_input;
 pub(crate) mod board_state;
 pub(crate) mod card_filter;
+mod card_scope;
 pub(crate) mod card_sort;
 pub(crate) mod detail_pane;
 pub(crate) mod handle_input;
@@ -16,5 +17,7 @@ pub(crate) mod visible_cards;
 
 #[cfg(test)]
 pub(crate) mod test_board;
+#[cfg(test)]
+mod reading_tests;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,8 @@ pub struct BoardOptions {
     pub is_colored: bool,
     /// Whether the mouse selects and scrolls. The terminal cannot select text then.
     pub uses_mouse: bool,
+    /// Returns whether somebody still reads the output.
+    pub has_reader: fn() -> bool,
     /// Opens the terminal for writing.
     pub open_terminal: fn() -> Box<dyn Write + Send>,
     /// Resumes a run in a separate process, in this folder, and returns what it said.

@@ -16,8 +16,8 @@ impl ContextUse {
     #[must_use]
     pub fn read(format: OutputFormat, output: &[u8]) -> Self {
         let read_line = match format {
-            OutputFormat::Claude => claude::context::read_context_line,
-            OutputFormat::Acp => acp::context::read_context_line,
+            OutputFormat::Claude => claude::context_line::read_context_line,
+            OutputFormat::Acp => acp::context_line::read_context_line,
             OutputFormat::Text
             | OutputFormat::Codex
             | OutputFormat::Amp

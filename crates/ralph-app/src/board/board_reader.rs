@@ -67,7 +67,8 @@ impl BoardSnapshot {
     #[must_use]
     pub fn is_partial(&self) -> bool {
         let count = |lane| self.cards.iter().filter(|card| card.lane == lane).count();
-        self.totals.to_do > count(CardLane::ToDo) || self.totals.ended > count(CardLane::Ended)
+        self.scope == CardScope::Window
+            && (self.totals.to_do > count(CardLane::ToDo) || self.totals.ended > count(CardLane::Ended))
     }
 }
 
@@ -261,7 +262,8 @@ fn count_lanes(cards: &[BoardCard]) -> LaneTotals {
 }
 
 fn count_tasks(counts: &[TaskStatusCount]) -> LaneTotals {
-    let in_lane = |lane| counts.iter().filter(|count| lane_of_task(count.status) == lane).map(|count| count.tasks).sum();
+    let in_lane =
+        |lane| counts.iter().filter(|count| lane_of_task(count.status) == lane).map(|count| count.tasks).sum();
     LaneTotals { to_do: in_lane(CardLane::ToDo), ended: in_lane(CardLane::Ended) }
 }
 
@@ -273,7 +275,9 @@ async fn task_cards(store: &Store, runs: &[RunRow], scope: CardScope) -> AppResu
     let statuses = known_statuses(store, &stored, scope).await?;
     let runs: BTreeMap<&str, &RunRow> = runs.iter().map(|run| (run.id.as_str(), run)).collect();
     let card = |item: TaskListItem| {
-        let waits_for = unmet_dependencies(&item.dependencies, |id| statuses.get(id).copied());
+        let is_to_do = lane_of_task(item.status) == CardLane::ToDo;
+        let needed = if is_to_do { item.dependencies.as_slice() } else { &[] };
+        let waits_for = unmet_dependencies(needed, |id| statuses.get(id).copied());
         let waits_for = waits_for.into_iter().map(str::to_owned).collect();
         let run = item.run.as_ref().and_then(|run| runs.get(run.id.as_str()).copied());
         let mut card = BoardCard::of_task(item, waits_for);

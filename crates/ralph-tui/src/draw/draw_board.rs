@@ -114,7 +114,9 @@ fn footer_keys(state: &BoardState) -> String {
         Panel::ToDo => "enter open  c cancel  / filter  s sort",
         Panel::Ended => "enter open  w why  d diff  r receipt  R retry  / filter",
         Panel::Detail => match state.detail.view {
-            DetailView::Output => "f follow  enter fold  o all  / search  n next  t kind  T role  [ ] iteration  L pager",
+            DetailView::Output => {
+                "f follow  enter fold  o all  / search  n next  t kind  T role  [ ] iteration  L pager"
+            }
             DetailView::InboxText => "a approve  x reject  e answer  w why  d diff  esc back",
             DetailView::Summary | DetailView::Diff => {
                 "i criteria  w why  d diff  [ ] iteration  r receipt  l output  / search  esc back"

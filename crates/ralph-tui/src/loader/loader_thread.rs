@@ -75,10 +75,7 @@ pub(crate) struct LoaderOutput {
 }
 
 /// Starts the loader. It ends when the sender of requests is dropped.
-pub(crate) fn start_loader(
-    context: LoaderContext,
-    output: LoaderOutput,
-) -> io::Result<UnboundedSender<LoaderRequest>> {
+pub(crate) fn start_loader(context: LoaderContext, output: LoaderOutput) -> io::Result<UnboundedSender<LoaderRequest>> {
     let (requests, received) = unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
@@ -107,11 +104,7 @@ async fn forward_signals(mut signals: SignalStream, events: Sender<SessionEvent>
     }
 }
 
-async fn serve_requests(
-    context: LoaderContext,
-    output: LoaderOutput,
-    mut requests: UnboundedReceiver<LoaderRequest>,
-) {
+async fn serve_requests(context: LoaderContext, output: LoaderOutput, mut requests: UnboundedReceiver<LoaderRequest>) {
     let LoaderOutput { events, readings } = output;
     let wishes = Rc::new(ReadingWishes::default());
     tokio::task::spawn_local(read_project(context.clone(), readings, Rc::clone(&wishes)));

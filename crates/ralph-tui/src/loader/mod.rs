@@ -2,5 +2,5 @@
 pub(crate) mod follow_output;
 mod load_detail;
 pub(crate) mod loader_thread;
-pub(crate) mod reading_slot;
 mod perform_order;
+pub(crate) mod reading_slot;

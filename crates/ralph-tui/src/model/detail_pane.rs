@@ -106,7 +106,8 @@ impl Default for DetailPane {
 impl DetailPane {
     /// Shows a view of a subject. The loaded content stays if it is the same view of the same subject.
     pub(crate) fn open(&mut self, subject: Subject, view: DetailView) {
-        let is_same = self.view == view && self.subject.as_ref().is_some_and(|now| now.has_same_content(&subject, view));
+        let is_same =
+            self.view == view && self.subject.as_ref().is_some_and(|now| now.has_same_content(&subject, view));
         if !is_same {
             self.loaded = LoadedDetail::Loading;
             self.scroll = 0;

@@ -3,7 +3,7 @@ use super::board_action::BoardAction;
 use super::board_input::{BoardInput, KeyPress, OrderResult};
 use super::board_state::BoardState;
 use super::card_filter::CardFilter;
-use super::card_scope::change_scope;
+use super::change_scope::change_scope;
 use super::detail_pane::DetailView;
 use super::overlay::Overlay;
 use super::palette::PaletteLine;

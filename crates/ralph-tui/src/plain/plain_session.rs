@@ -1,12 +1,11 @@
 //! Prints the lines until a signal stops this process or nobody reads them. Runs are not affected.
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use ralph_app::board::{BoardReader, BoardSnapshot};
 use ralph_core::event::StopSignal;
 use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
 use ralph_util::redact::redact_text;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::change_lines::change_lines;
 use crate::board_options::{BoardError, BoardOptions};
@@ -37,22 +36,13 @@ async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
     }
 }
 
-/// Returns whether the other end of the output was closed.
-fn is_reader_gone() -> bool {
-    let output = io::stdout();
-    let mut watched = [PollFd::new(&output, PollFlags::empty())];
-    let polled = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    polled.is_ok() && watched.iter().any(|output| output.revents().intersects(closed))
-}
-
 /// Returns when the lines cannot be written any more.
 async fn print_changes(options: &BoardOptions) {
     let mut reader = BoardReader::new(&options.project);
     let mut output = (options.open_terminal)();
     let mut shown: Option<BoardSnapshot> = None;
     let mut problem: Option<String> = None;
-    while !is_reader_gone() {
+    while (options.has_reader)() {
         let lines = match reader.read_changes().await {
             Err(error) => {
                 let text = format!("the project cannot be read: {error}").replace('\n', " ");

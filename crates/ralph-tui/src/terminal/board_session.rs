@@ -1,5 +1,4 @@
 //! The main loop: waits for keys and messages, changes the state, performs actions, draws.
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -32,6 +31,8 @@ use crate::model::handle_input::handle_input;
 
 /// How long messages of other threads wait at most.
 const INPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long after another program has ended an interrupt may still be one of its own.
+const LATE_INTERRUPT_TIME: Duration = Duration::from_secs(2);
 /// How often ages and clocks are drawn again.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -47,7 +48,8 @@ pub fn run_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardErro
         words: options.words,
         resume_in_background: options.resume_in_background,
     };
-    let loader = start_loader(context.clone(), LoaderOutput { events, readings: readings.clone() }).map_err(terminal_error)?;
+    let loader =
+        start_loader(context.clone(), LoaderOutput { events, readings: readings.clone() }).map_err(terminal_error)?;
     let guard = TerminalGuard::enter(options.open_terminal, options.uses_mouse).map_err(terminal_error)?;
     let backend = CrosstermBackend::new((options.open_terminal)());
     let screen = Terminal::new(backend).map_err(terminal_error)?;
@@ -60,7 +62,7 @@ pub fn run_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardErro
         received,
         readings,
         panics,
-        backlog: VecDeque::new(),
+        interrupts_from: Instant::now(),
         output: None,
         context,
     };
@@ -99,8 +101,8 @@ struct BoardSession {
     received: Receiver<SessionEvent>,
     readings: ReadingSlot,
     panics: PanicRestore,
-    /// Messages that came while another program had the terminal.
-    backlog: VecDeque<SessionEvent>,
+    /// Interrupts before this time were meant for another program: Ctrl-C there goes to every process of the terminal.
+    interrupts_from: Instant,
     output: Option<OutputFollower>,
     context: LoaderContext,
 }
@@ -161,13 +163,14 @@ impl BoardSession {
             return Ok(WaitResult::Ended(end));
         }
         loop {
-            match self.backlog.pop_front().map_or_else(|| self.received.try_recv(), Ok) {
+            match self.received.try_recv() {
                 Ok(SessionEvent::Input(input)) => {
                     result = WaitResult::Changed;
                     if let Some(end) = self.apply(input)? {
                         return Ok(WaitResult::Ended(end));
                     }
                 }
+                Ok(SessionEvent::Stop(StopSignal::Int)) if Instant::now() < self.interrupts_from => {}
                 Ok(SessionEvent::Stop(signal)) => return Ok(WaitResult::Ended(SessionEnd::Stopped(signal))),
                 Ok(SessionEvent::Suspend) => {
                     self.suspend().map_err(terminal_error)?;
@@ -248,14 +251,8 @@ impl BoardSession {
         let done = work();
         self.guard.take()?;
         self.screen.clear()?;
-        self.drop_interrupts();
+        self.interrupts_from = Instant::now() + LATE_INTERRUPT_TIME;
         Ok(done)
-    }
-
-    /// Forgets the interrupts that were meant for the other program: Ctrl-C goes to every process of the terminal.
-    fn drop_interrupts(&mut self) {
-        let waiting: Vec<SessionEvent> = self.received.try_iter().collect();
-        self.backlog.extend(waiting.into_iter().filter(|event| !matches!(event, SessionEvent::Stop(StopSignal::Int))));
     }
 
     fn open_pager(&mut self, subject: &Subject) -> io::Result<()> {

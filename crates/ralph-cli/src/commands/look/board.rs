@@ -7,6 +7,7 @@ use clap::Args;
 use ralph_core::outcome::{RunEnd, exit_code};
 use ralph_engine::project::Project;
 use ralph_tui::{BackgroundResume, BoardOptions, BoardWords, DetailView, run_board, run_plain_board};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::commands::args::config_args::ConfigArgs;
 use crate::error::CommandError;
@@ -49,6 +50,7 @@ pub fn run(args: &BoardArgs) -> Result<u8, CommandError> {
         },
         is_colored: ColorMode::for_stream(&io::stdout()) == ColorMode::Colored,
         uses_mouse: args.mouse,
+        has_reader,
         open_terminal: open_stdout,
         resume_in_background,
     };
@@ -70,6 +72,15 @@ fn ensure_screen() -> Result<(), CommandError> {
             .with_hint("`ralph board --plain` prints one line per change"));
     }
     Ok(())
+}
+
+/// Returns whether the other end of the output is open.
+fn has_reader() -> bool {
+    let output = io::stdout();
+    let mut watched = [PollFd::new(&output, PollFlags::empty())];
+    let is_polled = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok();
+    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    !(is_polled && watched.iter().any(|output| output.revents().intersects(closed)))
 }
 
 fn open_stdout() -> Box<dyn Write + Send> {

@@ -48,7 +48,8 @@ fn a_screen_counts_all_tasks_and_reads_those_near_the_tops_of_its_lanes_in_a_par
     assert_eq!((screen.totals.to_do, everything.totals.to_do), (10_000, 10_000));
     assert_eq!((screen.is_partial(), everything.is_partial()), (true, false));
     // What is ready comes first, as in the whole list.
-    let ids = |snapshot: &BoardSnapshot| snapshot.cards.iter().take(100).map(|card| card.id.clone()).collect::<Vec<_>>();
+    let ids =
+        |snapshot: &BoardSnapshot| snapshot.cards.iter().take(100).map(|card| card.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(screen), ids(everything));
     assert_eq!(screen.cards[1].waits_for, ["T-0"]);
     let shortest = |times: &[(BoardSnapshot, Duration)]| times.iter().map(|(_, took)| *took).min().unwrap();

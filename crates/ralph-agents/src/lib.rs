@@ -56,6 +56,7 @@ pub use self_test::run_self_test;
 pub use spec::AgentSpec;
 pub use stream::attempt_summary::{AttemptError, AttemptSummary, AttemptSummaryBuilder};
 pub use stream::claim_feed::feed_claim_finder;
+pub use stream::context_use::ContextUse;
 pub use stream::display_lines::DisplayLines;
 pub use stream::event::{AgentErrorKind, AgentEvent, AgentFailure};
 pub use stream::output_format::{OutputFormat, UnknownOutputFormat};

@@ -38,6 +38,7 @@ pub use queries::run_rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunR
 pub use queries::runs::EventRow;
 pub use queries::runs::RunPageFilter;
 pub use queries::stats::{KeyedPart, StatsGrouping};
+pub use queries::task_window::{TaskStatusCount, TaskWindow};
 pub use sqlite::file_stamps::ChangeStamp;
 pub use sqlite::open::OpenMode;
 pub use store::Store;

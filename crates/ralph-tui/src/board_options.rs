@@ -19,8 +19,8 @@ pub struct BoardWords {
     pub inbox_commands: fn(&InboxAnswer) -> Vec<String>,
     /// Returns the command that lets a loop continue.
     pub remedy: fn(&LoopRemedy) -> String,
-    /// Returns the command that prints a view of a task or run as text.
-    pub text_command: fn(DetailView, &str) -> String,
+    /// Returns the command that prints a view of a task or run as text, of one iteration if one is selected.
+    pub text_command: fn(DetailView, &str, Option<u32>) -> String,
 }
 
 /// With what a board is started.
@@ -32,6 +32,8 @@ pub struct BoardOptions {
     pub is_colored: bool,
     /// Whether the mouse selects and scrolls. The terminal cannot select text then.
     pub uses_mouse: bool,
+    /// Returns whether somebody still reads the output.
+    pub has_reader: fn() -> bool,
     /// Opens the terminal for writing.
     pub open_terminal: fn() -> Box<dyn Write + Send>,
     /// Resumes a run in a separate process, in this folder, and returns what it said.

@@ -25,6 +25,7 @@ pub enum FailPoint {
     WorktreeLockChecked,
     SetupContinued,
     LoopFileWritten,
+    BoardDrawn,
 }
 
 impl FailPoint {
@@ -54,6 +55,7 @@ impl FailPoint {
             Self::WorktreeLockChecked => "hold.looked",
             Self::SetupContinued => "setup.goes.on",
             Self::LoopFileWritten => "loop.file.written",
+            Self::BoardDrawn => "board.drawn",
         }
     }
 }

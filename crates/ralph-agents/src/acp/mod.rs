@@ -1,5 +1,6 @@
 //! Any agent that speaks version 1 of the Agent Client Protocol: JSON-RPC on its standard streams. The conversation
 //! itself is in [`conversation`] and is pure.
+pub(crate) mod context_line;
 mod conversation;
 mod handshake;
 mod launch;

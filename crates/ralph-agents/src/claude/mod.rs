@@ -1,4 +1,5 @@
 //! Claude Code: how it is started, how its output is parsed, how its hooks are answered and installed.
+pub(crate) mod context_line;
 mod failure;
 pub(crate) mod hooks;
 mod install;

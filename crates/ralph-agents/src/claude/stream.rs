@@ -17,7 +17,7 @@ use crate::stream::usage_totals::UsageTotals;
 use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
 /// The model name of messages that Claude Code itself writes in place of an answer.
-const SYNTHETIC_MODEL: &str = "<synthetic>";
+pub(super) const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// The prefix of API errors that compatible programs write as agent text.
 const API_ERROR_PREFIX: &str = "[API Error: ";

@@ -1,6 +1,7 @@
 //! Parsing of agent output that all programs share: lines, messages, events, claims and their rendering.
 pub(crate) mod attempt_summary;
 pub(crate) mod claim_feed;
+pub(crate) mod context_use;
 pub(crate) mod display_lines;
 pub(crate) mod event;
 pub(crate) mod line_splitter;

@@ -1,5 +1,5 @@
 //! Reads what the board shows, and reads it again only if something may have changed.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use ralph_core::event::UnixMillis;
@@ -7,16 +7,17 @@ use ralph_core::session_loop::SESSION_RUN_KIND;
 use ralph_core::task::{TaskStatus, unmet_dependencies};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, NODE_RUN_KIND};
-use ralph_store::{ChangeStamp, RunRow, Store};
+use ralph_store::{ChangeStamp, RunRow, Store, TaskListItem, TaskStatusCount, TaskWindow};
 
+use super::card::lane_of_task;
 use super::last_output::LastOutputReader;
 use super::{BoardCard, CardKind, CardLane, LiveLoop};
 use crate::control::ActiveWorkReader;
 use crate::error::AppResult;
-use crate::inbox::{InboxItem, list_inbox};
+use crate::inbox::{InboxItem, load_inbox};
 use crate::run::{open_existing_store, with_actual_status};
 use crate::view::{ActiveWork, LoopView, WorkerView};
-use crate::workflow_runs::list_workflow_runs;
+use crate::workflow_runs;
 
 /// How many of the newest runs and workflow runs have cards.
 const RECENT_RUNS: u32 = 100;
@@ -25,6 +26,26 @@ const RECENT_RUNS: u32 = 100;
 const FULL_READ_INTERVAL: Duration = Duration::from_secs(30);
 /// Reading takes at most this part of the time.
 const READ_SHARE: u32 = 20;
+/// How many tasks to do, and how many that have ended, are read for a screen.
+pub const LANE_WINDOW: u32 = 300;
+const DAY_MS: i64 = 86_400_000;
+
+/// Which cards are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CardScope {
+    /// Those of the loops and tasks in progress, and the first [`LANE_WINDOW`] of each other lane.
+    #[default]
+    Window,
+    /// Every task.
+    Everything,
+}
+
+/// How many cards a lane has, with those that were not read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LaneTotals {
+    pub to_do: usize,
+    pub ended: usize,
+}
 
 /// Everything on the board at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,8 +56,20 @@ pub struct BoardSnapshot {
     /// Running ones first, then those to do by urgency, then the ended ones, newest first.
     pub cards: Vec<BoardCard>,
     pub workers: Vec<WorkerView>,
-    /// The known cost of the recent runs that started in the last 24 hours.
+    /// The known cost of the runs that started in the last 24 hours.
     pub day_cost_micros: Option<i64>,
+    pub scope: CardScope,
+    pub totals: LaneTotals,
+}
+
+impl BoardSnapshot {
+    /// Returns whether there are cards that were not read.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        let count = |lane| self.cards.iter().filter(|card| card.lane == lane).count();
+        self.scope == CardScope::Window
+            && (self.totals.to_do > count(CardLane::ToDo) || self.totals.ended > count(CardLane::Ended))
+    }
 }
 
 /// Reads snapshots. Keeps the store open between them.
@@ -51,6 +84,7 @@ pub struct BoardReader<'a> {
     /// Whether a snapshot was returned: the one of an empty project looks like none.
     has_snapshot: bool,
     snapshot: BoardSnapshot,
+    scope: CardScope,
 }
 
 struct LastRead {
@@ -71,6 +105,7 @@ impl<'a> BoardReader<'a> {
             active_work: Vec::new(),
             has_snapshot: false,
             snapshot: BoardSnapshot::default(),
+            scope: CardScope::default(),
         }
     }
 
@@ -86,9 +121,16 @@ impl<'a> BoardReader<'a> {
         Ok(self.keep_if_changed(snapshot))
     }
 
-    /// The next call of [`Self::read_changes`] reads everything.
+    /// The next call of [`Self::read_changes`] reads the project, also if nothing has changed.
     pub fn expire(&mut self) {
         self.last_read = None;
+    }
+
+    /// From now on these cards are read.
+    pub fn set_scope(&mut self, scope: CardScope) {
+        if std::mem::replace(&mut self.scope, scope) != scope {
+            self.expire();
+        }
     }
 
     fn is_due(&self, stamp: &ChangeStamp, now: Instant) -> bool {
@@ -99,10 +141,14 @@ impl<'a> BoardReader<'a> {
 
     /// Returns the snapshot if it differs from the last one, apart from its time.
     fn keep_if_changed(&mut self, snapshot: BoardSnapshot) -> Option<BoardSnapshot> {
-        let is_same = BoardSnapshot { taken_at: self.snapshot.taken_at, ..snapshot.clone() } == self.snapshot;
+        self.snapshot.taken_at = snapshot.taken_at;
+        let is_same = snapshot == self.snapshot;
         let is_first = !std::mem::replace(&mut self.has_snapshot, true);
+        if is_same && !is_first {
+            return None;
+        }
         self.snapshot = snapshot;
-        (is_first || !is_same).then(|| self.snapshot.clone())
+        Some(self.snapshot.clone())
     }
 
     /// Reads what changes without a write to the store: the output of agents, and whether drivers live.
@@ -121,19 +167,14 @@ impl<'a> BoardReader<'a> {
 
     async fn read_all(&mut self) -> AppResult<BoardSnapshot> {
         let mut snapshot = BoardSnapshot { taken_at: Clock::wall_now(), ..BoardSnapshot::default() };
+        snapshot.scope = self.scope;
         let work = self.active.read().await?;
-        snapshot.inbox = list_inbox(self.project).await?;
         if self.store.is_none() {
             self.store = open_existing_store(self.project).await?;
         }
+        snapshot.inbox = load_inbox(self.project, self.store.as_ref()).await?;
         if let Some(store) = &self.store {
-            let runs = store.recent_runs(RECENT_RUNS).await?;
-            let runs: Vec<RunRow> = runs.into_iter().map(|run| with_actual_status(self.project, run)).collect();
-            snapshot.day_cost_micros = day_cost(&runs, snapshot.taken_at);
-            snapshot.cards = task_cards(store, &runs).await?;
-            snapshot.cards.extend(runs.iter().filter(|run| has_card(run)).map(BoardCard::of_run));
-            let workflows = list_workflow_runs(self.project, RECENT_RUNS).await?;
-            snapshot.cards.extend(workflows.iter().filter(|run| run.parent.is_none()).map(BoardCard::of_workflow));
+            add_cards(self.project, store, &mut snapshot).await?;
         }
         self.add_active_work(&mut snapshot, work).await?;
         sort_cards(&mut snapshot.cards);
@@ -196,12 +237,47 @@ fn is_card_of(card: &BoardCard, run: &RunRow) -> bool {
     }
 }
 
-async fn task_cards(store: &Store, runs: &[RunRow]) -> AppResult<Vec<BoardCard>> {
-    let stored = store.list_tasks().await?;
-    let statuses: BTreeMap<String, TaskStatus> = stored.iter().map(|task| (task.id.clone(), task.status)).collect();
+/// Adds the cards of the tasks, runs and workflow runs, and counts those that were not read.
+async fn add_cards(project: &Project, store: &Store, snapshot: &mut BoardSnapshot) -> AppResult<()> {
+    let runs = store.recent_runs(RECENT_RUNS).await?;
+    let runs: Vec<RunRow> = runs.into_iter().map(|run| with_actual_status(project, run)).collect();
+    snapshot.day_cost_micros = store.known_cost_since(UnixMillis(snapshot.taken_at.0 - DAY_MS)).await?;
+    snapshot.cards = task_cards(store, &runs, snapshot.scope).await?;
+    let of_tasks = count_lanes(&snapshot.cards);
+    snapshot.cards.extend(runs.iter().filter(|run| has_card(run)).map(BoardCard::of_run));
+    let workflows = store.recent_workflow_runs(RECENT_RUNS).await?;
+    let workflows = workflows.into_iter().map(|run| workflow_runs::with_actual_status(project, run));
+    snapshot.cards.extend(workflows.filter(|run| run.parent.is_none()).map(|run| BoardCard::of_workflow(&run)));
+    let (counted, shown) = (count_tasks(&store.count_tasks_by_status().await?), count_lanes(&snapshot.cards));
+    snapshot.totals = LaneTotals {
+        to_do: counted.to_do.max(of_tasks.to_do),
+        ended: counted.ended.max(of_tasks.ended) + (shown.ended - of_tasks.ended),
+    };
+    Ok(())
+}
+
+fn count_lanes(cards: &[BoardCard]) -> LaneTotals {
+    let count = |lane| cards.iter().filter(|card| card.lane == lane).count();
+    LaneTotals { to_do: count(CardLane::ToDo), ended: count(CardLane::Ended) }
+}
+
+fn count_tasks(counts: &[TaskStatusCount]) -> LaneTotals {
+    let in_lane =
+        |lane| counts.iter().filter(|count| lane_of_task(count.status) == lane).map(|count| count.tasks).sum();
+    LaneTotals { to_do: in_lane(CardLane::ToDo), ended: in_lane(CardLane::Ended) }
+}
+
+async fn task_cards(store: &Store, runs: &[RunRow], scope: CardScope) -> AppResult<Vec<BoardCard>> {
+    let stored = match scope {
+        CardScope::Window => store.window_of_tasks(TaskWindow { to_do: LANE_WINDOW, ended: LANE_WINDOW }).await?,
+        CardScope::Everything => store.list_tasks().await?,
+    };
+    let statuses = known_statuses(store, &stored, scope).await?;
     let runs: BTreeMap<&str, &RunRow> = runs.iter().map(|run| (run.id.as_str(), run)).collect();
-    let card = |item: ralph_store::TaskListItem| {
-        let waits_for = unmet_dependencies(&item.dependencies, |id| statuses.get(id).copied());
+    let card = |item: TaskListItem| {
+        let is_to_do = lane_of_task(item.status) == CardLane::ToDo;
+        let needed = if is_to_do { item.dependencies.as_slice() } else { &[] };
+        let waits_for = unmet_dependencies(needed, |id| statuses.get(id).copied());
         let waits_for = waits_for.into_iter().map(str::to_owned).collect();
         let run = item.run.as_ref().and_then(|run| runs.get(run.id.as_str()).copied());
         let mut card = BoardCard::of_task(item, waits_for);
@@ -211,6 +287,20 @@ async fn task_cards(store: &Store, runs: &[RunRow]) -> AppResult<Vec<BoardCard>>
     Ok(stored.into_iter().map(card).collect())
 }
 
+/// Returns the statuses of the tasks that these tasks depend on: of all of them, or those that are done.
+async fn known_statuses(
+    store: &Store,
+    tasks: &[TaskListItem],
+    scope: CardScope,
+) -> AppResult<BTreeMap<String, TaskStatus>> {
+    if scope == CardScope::Everything {
+        return Ok(tasks.iter().map(|task| (task.id.clone(), task.status)).collect());
+    }
+    let needed: BTreeSet<&String> = tasks.iter().flat_map(|task| &task.dependencies).collect();
+    let needed: Vec<String> = needed.into_iter().cloned().collect();
+    Ok(store.done_tasks_among(&needed).await?.into_iter().map(|task| (task, TaskStatus::Done)).collect())
+}
+
 /// Sorts by lane. Tasks to do keep the order in which workers take them; those that wait for others come last.
 fn sort_cards(cards: &mut [BoardCard]) {
     cards.sort_by_key(|card| match card.lane {
@@ -218,9 +308,4 @@ fn sort_cards(cards: &mut [BoardCard]) {
         CardLane::ToDo => (card.lane, !card.waits_for.is_empty(), i64::from(card.priority.unwrap_or(0))),
         CardLane::Ended => (card.lane, false, -card.changed_at),
     });
-}
-
-fn day_cost(runs: &[RunRow], now: UnixMillis) -> Option<i64> {
-    let since = now.0 - 86_400_000;
-    runs.iter().filter(|run| run.started_at >= since).filter_map(|run| run.cost_micros).reduce(|sum, cost| sum + cost)
 }

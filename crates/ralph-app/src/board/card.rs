@@ -90,11 +90,14 @@ impl BoardCard {
             role: run.as_ref().map(|run| run.role.clone()).unwrap_or_default(),
             iteration: run.as_ref().map_or(0, |run| run.iterations),
             max_iterations: run.as_ref().map_or(0, |run| run.max_iterations),
-            run: run.map(|run| run.id),
-            agent: None,
-            cost_micros: None,
+            agent: run.as_ref().map(|run| run.agent.clone()),
+            cost_micros: run.as_ref().and_then(|run| run.cost_micros),
             proof: item.proof,
-            reason: is_unapproved.then(|| "waits for your approval of its checks".to_owned()),
+            reason: match run.as_ref().and_then(|run| run.reason.as_deref()) {
+                Some(reason) => Some(sanitize_text(reason)),
+                None => is_unapproved.then(|| "waits for your approval of its checks".to_owned()),
+            },
+            run: run.map(|run| run.id),
             priority: Some(item.priority),
             waits_for,
             changed_at: item.updated_at,
@@ -162,7 +165,7 @@ impl BoardCard {
     }
 }
 
-fn lane_of_task(status: TaskStatus) -> CardLane {
+pub(super) fn lane_of_task(status: TaskStatus) -> CardLane {
     match status {
         TaskStatus::Todo => CardLane::ToDo,
         TaskStatus::Coding | TaskStatus::Reviewing | TaskStatus::Testing | TaskStatus::Qa => CardLane::Running,

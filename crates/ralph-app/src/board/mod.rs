@@ -2,6 +2,7 @@
 //! workflow run. Reading never changes a run.
 mod board_reader;
 mod card;
+mod critical_path;
 mod inbox_text;
 mod last_output;
 mod live_loop;
@@ -10,7 +11,7 @@ mod subject_text;
 mod user_command;
 mod workflow_text;
 
-pub use board_reader::{BoardReader, BoardSnapshot};
+pub use board_reader::{BoardReader, BoardSnapshot, CardScope, LANE_WINDOW, LaneTotals};
 pub use card::{BoardCard, CardKind, CardLane};
 pub use inbox_text::{ShownInboxItem, approve_shown_item, load_inbox_text};
 pub use last_output::LastOutput;

@@ -12,6 +12,8 @@ use crate::view::{format_age, format_cost, short_id};
 use crate::workflow_runs::{FoundWorkflowRun, WorkflowRunView, find_workflow_run};
 use crate::workflows::graph::{GraphRow, list_rows};
 
+use super::critical_path::{CriticalPath, TimedNode};
+
 /// Returns the graph of a workflow run with the state of each node.
 pub async fn load_workflow_text(project: &Project, id: &str) -> AppResult<String> {
     let FoundWorkflowRun { store, run } = find_workflow_run(project, Some(id)).await?;
@@ -32,6 +34,10 @@ fn graph_text(view: &WorkflowRunView, now: UnixMillis) -> String {
     }
     let rows = view.spec.as_ref().map(|spec| list_rows(&spec.workflow)).unwrap_or_default();
     let width = rows.iter().map(|row| row.id.chars().count() + 2 * row.depth).max().unwrap_or(0).min(40);
+    let critical = critical_path(&rows, &view.nodes, now);
+    if let Some(path) = &critical {
+        let _ = writeln!(text, "critical path: {}", path.describe());
+    }
     let mut layer = 0;
     for row in &rows {
         if row.depth == 0 && row.level != layer {
@@ -39,7 +45,8 @@ fn graph_text(view: &WorkflowRunView, now: UnixMillis) -> String {
             let _ = writeln!(text, "\nlayer {layer}");
         }
         let asks = view.open_questions.iter().any(|open| open.node == row.id);
-        text.push_str(&node_line(row, &view.nodes, asks, NodeColumns { width, now }));
+        let is_critical = row.depth == 0 && critical.as_ref().is_some_and(|path| path.contains(&row.id));
+        text.push_str(&node_line(row, &view.nodes, asks, NodeColumns { width, now, is_critical }));
     }
     text
 }
@@ -48,10 +55,11 @@ fn graph_text(view: &WorkflowRunView, now: UnixMillis) -> String {
 struct NodeColumns {
     width: usize,
     now: UnixMillis,
+    is_critical: bool,
 }
 
 fn node_line(row: &GraphRow, nodes: &[WorkflowNodeRow], asks: bool, columns: NodeColumns) -> String {
-    let NodeColumns { width, now } = columns;
+    let NodeColumns { width, now, is_critical } = columns;
     let state = nodes.iter().rfind(|node| node.node == row.id && node.item.is_none());
     let status = match state {
         _ if asks => "waits for you",
@@ -66,11 +74,25 @@ fn node_line(row: &GraphRow, nodes: &[WorkflowNodeRow], asks: bool, columns: Nod
         "pending" => "·",
         _ => "?",
     };
-    let took = state.and_then(|node| node.started_at.map(|start| (start, node.ended_at))).map(|(start, end)| {
-        let until = end.map_or(now, UnixMillis);
-        format!(" {}", format_age(until.elapsed_since(UnixMillis(start))))
-    });
+    let took = state.and_then(|node| duration_of(node, now)).map(|took| format!(" {}", format_age(took)));
+    let critical = if is_critical { "*" } else { " " };
     let name = format!("{}{}", "  ".repeat(row.depth), row.id);
     let needs = if row.depends_on.is_empty() { String::new() } else { format!("  <- {}", row.depends_on.join(", ")) };
-    format!("  {mark} {name:width$}  {}  {status}{}{needs}\n", row.kind, took.unwrap_or_default())
+    format!(" {critical}{mark} {name:width$}  {}  {status}{}{needs}\n", row.kind, took.unwrap_or_default())
+}
+
+/// Returns for how long a node has been working, or had worked; `None` before it starts.
+fn duration_of(node: &WorkflowNodeRow, now: UnixMillis) -> Option<u64> {
+    let until = node.ended_at.map_or(now, UnixMillis);
+    Some(until.elapsed_since(UnixMillis(node.started_at?)))
+}
+
+fn critical_path(rows: &[GraphRow], nodes: &[WorkflowNodeRow], now: UnixMillis) -> Option<CriticalPath> {
+    let timed = |row: &GraphRow| {
+        let newest = nodes.iter().rfind(|node| node.node == row.id && node.item.is_none());
+        let millis = newest.and_then(|node| duration_of(node, now)).unwrap_or(0);
+        TimedNode { id: row.id.clone(), depends_on: row.depends_on.clone(), millis }
+    };
+    let nodes: Vec<TimedNode> = rows.iter().filter(|row| row.depth == 0).map(timed).collect();
+    CriticalPath::find(&nodes)
 }

@@ -159,10 +159,19 @@ impl InboxKind {
 
 /// Returns everything that waits for a person: what holds a slot first, then what blocks most tasks, then the oldest.
 pub async fn list_inbox(project: &Project) -> AppResult<Vec<InboxItem>> {
-    let mut items = approvals::unapproved_commands(project);
-    if let Some(store) = open_existing_store(project).await? {
-        items.extend(list_stored_items(project, &store).await?);
+    let store = open_existing_store(project).await?;
+    let items = load_inbox(project, store.as_ref()).await?;
+    if let Some(store) = store {
         store.close().await;
+    }
+    Ok(items)
+}
+
+/// Like [`list_inbox`], with a store that is open already.
+pub(crate) async fn load_inbox(project: &Project, store: Option<&Store>) -> AppResult<Vec<InboxItem>> {
+    let mut items = approvals::unapproved_commands(project);
+    if let Some(store) = store {
+        items.extend(list_stored_items(project, store).await?);
     }
     items.sort_by_key(|item| {
         (!item.holds_slot, std::cmp::Reverse(item.blocked_tasks), item.since.map_or(i64::MAX, |since| since.0))

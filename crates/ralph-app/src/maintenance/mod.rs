@@ -13,7 +13,7 @@ mod stats;
 mod undo;
 
 pub use backup::backup_database;
-pub use diff::{DiffDetail, DiffEnd, RunDiff, diff_iteration, diff_run};
+pub use diff::{DiffDetail, DiffEnd, RunDiff, diff_iteration, diff_run, diff_stored_iteration};
 pub use export::export_run;
 pub use gc::{CollectedRun, GcReport, GcRequest, GcScope, collect_garbage};
 pub use import::{ExportedRun, import_run};

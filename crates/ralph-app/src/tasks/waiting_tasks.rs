@@ -2,12 +2,12 @@
 use ralph_core::task::TaskStatus;
 use ralph_engine::project::Project;
 use ralph_engine::worktree::{self, WorktreeLayout};
-use ralph_store::TaskListItem;
+use ralph_store::{TaskListItem, TaskPageFilter};
 
 use super::{TaskListFilter, list_tasks};
 use crate::advice::Advice;
 use crate::error::{AppError, AppResult};
-use crate::run::several_candidates_error;
+use crate::run::{open_existing_store, several_candidates_error};
 
 /// The tasks that wait for a person.
 #[derive(Debug, Clone, Default)]
@@ -19,19 +19,28 @@ pub struct WaitingTasks {
 
 /// Finds the tasks that wait for a person.
 pub async fn find_waiting_tasks(project: &Project) -> AppResult<WaitingTasks> {
-    let tasks: Vec<TaskListItem> =
-        list_tasks(project, &TaskListFilter::default()).await?.tasks.into_iter().map(|task| task.item).collect();
-    let with_status = |status| tasks.iter().filter(move |task| task.status == status).cloned().collect::<Vec<_>>();
-    let (done, blocked) = (with_status(TaskStatus::Done), with_status(TaskStatus::Blocked));
-    if done.is_empty() {
+    let Some(store) = open_existing_store(project).await? else { return Ok(WaitingTasks::default()) };
+    let counts = store.count_tasks_by_status().await?;
+    let has = |status| counts.iter().any(|count| count.status == status);
+    let blocked = match has(TaskStatus::Blocked) {
+        true => store.page_of_tasks(&every_task_with(TaskStatus::Blocked)).await?,
+        false => Vec::new(),
+    };
+    if !has(TaskStatus::Done) {
         return Ok(WaitingTasks { unmerged: Vec::new(), blocked });
     }
     let layout = WorktreeLayout::for_project(project)?;
     let branches = tokio::task::spawn_blocking(move || worktree::list_unmerged_branches(&layout))
         .await
         .map_err(|error| AppError::internal(&error))??;
-    let unmerged = done.into_iter().filter(|task| branches.contains(&task.id)).collect();
+    let branches: Vec<String> = branches.into_iter().collect();
+    let mut unmerged = if branches.is_empty() { Vec::new() } else { store.list_tasks_among(&branches).await? };
+    unmerged.retain(|task| task.status == TaskStatus::Done);
     Ok(WaitingTasks { unmerged: order_by_dependencies(unmerged), blocked })
+}
+
+fn every_task_with(status: TaskStatus) -> TaskPageFilter {
+    TaskPageFilter { statuses: vec![status], limit: u32::MAX, ..TaskPageFilter::default() }
 }
 
 /// Returns the only finished task whose work is not merged.

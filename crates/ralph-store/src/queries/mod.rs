@@ -6,3 +6,4 @@ pub(crate) mod run_rows;
 pub(crate) mod runs;
 pub(crate) mod scope_usage;
 pub(crate) mod stats;
+pub(crate) mod task_window;

@@ -36,6 +36,11 @@ pub struct StageRun {
     pub max_iterations: i64,
     pub started_at: i64,
     pub promise: String,
+    pub agent: String,
+    pub cost_micros: Option<i64>,
+    /// Why it ended, if the task is blocked.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// A task with all its fields.
@@ -58,7 +63,8 @@ pub(crate) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         'assignee', t.assignee, 'unapproved', t.unapproved, 'created_at', t.created_at, 'updated_at', t.updated_at, 'proof', t.proof,
         'run', CASE WHEN r.id IS NOT NULL THEN json_object('id', r.id, 'role', COALESCE(r.role, ''), 'status', r.status,
             'iterations', r.iterations, 'max_iterations', r.max_iterations, 'started_at', r.started_at,
-            'promise', r.promise) END)
+            'promise', r.promise, 'agent', r.agent, 'cost_micros', r.cost_micros,
+            'reason', CASE WHEN t.status = 'blocked' THEN r.reason END) END)
         ORDER BY COALESCE(t.priority, 3), t.seq) AS tasks
     FROM tasks t
     LEFT JOIN runs r ON r.id =
@@ -112,7 +118,7 @@ fn to_approval(unapproved: bool) -> Approval {
     if unapproved { Approval::Pending } else { Approval::Granted }
 }
 
-fn read_status(row: &DatabaseRow) -> Result<TaskStatus, DriverError> {
+pub(crate) fn read_status(row: &DatabaseRow) -> Result<TaskStatus, DriverError> {
     let stored: String = row.get("status")?;
     TaskStatus::parse(&stored)
         .ok_or_else(|| DriverError::unreadable_value(format!("a task has the unknown status {stored:?}")))

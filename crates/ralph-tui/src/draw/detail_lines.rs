@@ -18,6 +18,8 @@ pub(crate) struct SummaryStyle {
     pub theme: Theme,
     pub width: usize,
     pub now: UnixMillis,
+    /// The selected iteration of the newest run.
+    pub selected: Option<u32>,
 }
 
 /// The newest iterations that have a cell.
@@ -28,8 +30,10 @@ pub(crate) fn summary_lines(card: Option<&BoardCard>, grids: &[RunGrid], style: 
     if let Some(card) = card {
         lines.extend(card_head(card, style));
     }
-    for grid in grids {
-        lines.extend(grid_lines(grid, style));
+    for (at, grid) in grids.iter().enumerate() {
+        // The newest run comes first.
+        let selected = style.selected.filter(|_| at == 0);
+        lines.extend(grid_lines(grid, SummaryStyle { selected, ..style }));
     }
     lines
 }
@@ -58,7 +62,7 @@ fn card_head(card: &BoardCard, style: SummaryStyle) -> Vec<Line<'static>> {
 }
 
 fn grid_lines(grid: &RunGrid, style: SummaryStyle) -> Vec<Line<'static>> {
-    let SummaryStyle { theme, width, now } = style;
+    let SummaryStyle { theme, width, now, .. } = style;
     let run = &grid.run;
     let role = run.role.as_deref().unwrap_or(&run.kind);
     let age = format_age(now.elapsed_since(UnixMillis(run.started_at)));
@@ -135,7 +139,12 @@ fn iteration_lines(grid: &RunGrid, style: SummaryStyle) -> Vec<Line<'static>> {
         };
         let why = iteration.verdict_reason.as_deref().or(iteration.claim_reason.as_deref()).unwrap_or_default();
         let why = ralph_util::sanitize::sanitize_text(why).replace('\n', " ");
-        let text = format!("[{}/{}] {verdict}  {took}{cost}  {why}", iteration.number, grid.run.max_iterations);
+        let mark = match style.selected {
+            Some(selected) if i64::from(selected) == iteration.number => "▸ ",
+            Some(_) => "  ",
+            None => "",
+        };
+        let text = format!("{mark}[{}/{}] {verdict}  {took}{cost}  {why}", iteration.number, grid.run.max_iterations);
         cut_line(vec![Span::raw(text)], style.width)
     };
     grid.iterations.iter().rev().take(SHOWN_ITERATIONS).map(line).collect()

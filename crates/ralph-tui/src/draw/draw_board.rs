@@ -114,8 +114,13 @@ fn footer_keys(state: &BoardState) -> String {
         Panel::ToDo => "enter open  c cancel  / filter  s sort",
         Panel::Ended => "enter open  w why  d diff  r receipt  R retry  / filter",
         Panel::Detail => match state.detail.view {
-            DetailView::Output => "f follow  enter fold  o all  / search  n next  t kind  [ ] iteration  L pager",
+            DetailView::Output => {
+                "f follow  enter fold  o all  / search  n next  t kind  T role  [ ] iteration  L pager"
+            }
             DetailView::InboxText => "a approve  x reject  e answer  w why  d diff  esc back",
+            DetailView::Summary | DetailView::Diff => {
+                "i criteria  w why  d diff  [ ] iteration  r receipt  l output  / search  esc back"
+            }
             _ => "i criteria  w why  d diff  r receipt  l output  / search  esc back",
         },
     };
@@ -128,7 +133,7 @@ fn draw_detail(frame: &mut Frame<'_>, state: &BoardState, theme: Theme, area: Re
         return frame.render_widget(block, area);
     };
     let title = detail_title(state, subject);
-    let command = (state.words.text_command)(state.detail.view, &subject.name);
+    let command = (state.words.text_command)(state.detail.view, &subject.name, subject.iteration);
     let block = panel_block(state, theme, Panel::Detail, &title)
         .title_bottom(Line::styled(format!(" {command} "), theme.dim()));
     let inner = block.inner(area);
@@ -148,7 +153,11 @@ fn detail_title(state: &BoardState, subject: &Subject) -> String {
         _ if !state.detail.search.is_empty() => format!(": /{} {} hits", state.detail.search, state.detail.hit_count()),
         _ => String::new(),
     };
-    format!("6 {} · {}{more}", subject.name, view.title())
+    let iteration = match (view, subject.iteration) {
+        (DetailView::Diff | DetailView::Summary, Some(iteration)) => format!(" · iteration {iteration}"),
+        (_, _) => String::new(),
+    };
+    format!("6 {} · {}{iteration}{more}", subject.name, view.title())
 }
 
 fn loaded_lines(state: &BoardState, theme: Theme, width: usize, height: usize) -> Vec<Line<'static>> {
@@ -161,7 +170,8 @@ fn loaded_lines(state: &BoardState, theme: Theme, width: usize, height: usize) -
         }
         LoadedDetail::Grids(grids) => {
             let card = state.detail.subject.as_ref().and_then(|subject| state.card_of(subject));
-            let lines = summary_lines(card, grids, SummaryStyle { theme, width, now: state.now });
+            let selected = state.detail.subject.as_ref().and_then(|subject| subject.iteration);
+            let lines = summary_lines(card, grids, SummaryStyle { theme, width, now: state.now, selected });
             lines.into_iter().skip(skip).take(height).collect()
         }
         LoadedDetail::Lines(lines) => {

@@ -57,9 +57,18 @@ fn list_title(state: &BoardState, panel: Panel, count: usize) -> String {
         (Panel::Inbox, 0) => format!("{number} Inbox: nothing waits for you"),
         (Panel::Slots, 0) => format!("{number} Slots: no loop is running"),
         (Panel::Inbox | Panel::Slots, count) => format!("{number} {} ({count})", panel.title()),
+        (lane, count) if state.filter.is_empty() => {
+            let totals = state.snapshot.as_ref().map(|snapshot| snapshot.totals).unwrap_or_default();
+            let total = match lane {
+                Panel::ToDo => totals.to_do.max(count),
+                Panel::Ended => totals.ended.max(count),
+                _ => count,
+            };
+            format!("{number} {} ({total})", lane.title())
+        }
         (lane, count) => {
-            let filter = if state.filter.is_empty() { String::new() } else { format!(" /{}", state.filter.text) };
-            format!("{number} {} ({count}){filter}", lane.title())
+            let so_far = if state.waits_for_cards() { " so far" } else { "" };
+            format!("{number} {} ({count}{so_far}) /{}", lane.title(), state.filter.text)
         }
     }
 }

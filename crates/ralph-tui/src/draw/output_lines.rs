@@ -24,6 +24,7 @@ pub(crate) fn output_title(pane: &OutputPane) -> String {
     if pane.kinds != Default::default() {
         parts.push(pane.kinds.as_str().to_owned());
     }
+    parts.extend(pane.role.as_ref().map(ToString::to_string));
     parts.extend(pane.iteration.map(|iteration| format!("iteration {iteration}")));
     if !pane.search.is_empty() {
         parts.push(format!("/{} {} hits", pane.search, pane.hits().len()));

@@ -74,7 +74,9 @@ fn cost_words(card: &BoardCard, live: &LiveLoop) -> String {
     let limit = live.max_cost_micros.map(|micros| format!(" of {}", format_cost(Some(micros)))).unwrap_or_default();
     let tokens = format_tokens(live.input_tokens, live.output_tokens);
     let tokens = tokens.map(|tokens| format!(" · tokens {tokens}")).unwrap_or_default();
-    format!("Cost: {}{limit}{tokens}", format_cost(card.cost_micros).trim_start_matches("cost "))
+    let context = live.last_output.as_ref().and_then(|output| output.context_percent);
+    let context = context.map(|percent| format!(" · context {percent} %")).unwrap_or_default();
+    format!("Cost: {}{limit}{tokens}{context}", format_cost(card.cost_micros).trim_start_matches("cost "))
 }
 
 #[cfg(test)]

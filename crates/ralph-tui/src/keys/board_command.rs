@@ -36,6 +36,7 @@ pub(crate) enum BoardCommand {
     ToggleFold,
     ToggleAllFolds,
     NextKindFilter,
+    NextRoleFilter,
     NextIteration,
     PreviousIteration,
     Guide,
@@ -68,6 +69,8 @@ pub(crate) enum CommandPlace {
     Text,
     /// In the output only.
     Output,
+    /// In the views of the detail panel that can show one iteration.
+    Iterations,
     /// Where the subject is a workflow run.
     Workflow,
     /// Where the subject is a task.

@@ -48,7 +48,7 @@ pub(crate) const KEY_TABLE: &[KeyBinding] = &[
     bind(&[Char('e')], Command::Answer, Place::InboxItem, "answer in words, or accept with a reason"),
     bind(&[Char('i')], Command::ViewSummary, Place::Subject, "criteria by iteration"),
     bind(&[Char('w')], Command::ViewWhy, Place::Subject, "why: the deciding rule and its evidence"),
-    bind(&[Char('d')], Command::ViewDiff, Place::Subject, "diff of the run"),
+    bind(&[Char('d')], Command::ViewDiff, Place::Subject, "diff of the run, or of the selected iteration"),
     bind(&[Char('r')], Command::ViewReceipt, Place::Subject, "receipt"),
     bind(&[Char('l')], Command::ViewOutput, Place::Subject, "live output"),
     bind(&[Char('L')], Command::OpenPager, Place::Subject, "raw log in $PAGER"),
@@ -68,8 +68,9 @@ pub(crate) const KEY_TABLE: &[KeyBinding] = &[
     bind(&[Char('f')], Command::ToggleFollow, Place::Output, "follow the end, or stop"),
     bind(&[Char('o')], Command::ToggleAllFolds, Place::Output, "unfold all tool calls, or fold them"),
     bind(&[Char('t')], Command::NextKindFilter, Place::Output, "everything, words only, or tools only"),
-    bind(&[Char(']')], Command::NextIteration, Place::Output, "only the next iteration"),
-    bind(&[Char('[')], Command::PreviousIteration, Place::Output, "only the previous iteration"),
+    bind(&[Char('T')], Command::NextRoleFilter, Place::Output, "only the next role, or all of them"),
+    bind(&[Char(']')], Command::NextIteration, Place::Iterations, "select the next iteration, for its diff and output"),
+    bind(&[Char('[')], Command::PreviousIteration, Place::Iterations, "select the previous iteration"),
     bind(&[Char('s')], Command::NextSortColumn, Place::Lists, "sort by the next column"),
     bind(&[Char('S')], Command::ReverseSort, Place::Lists, "reverse the order"),
     bind(&[Control('r')], Command::Reload, Place::Everywhere, "read the project now"),
@@ -107,6 +108,12 @@ fn is_valid(state: &BoardState, place: Place) -> bool {
         Place::Everywhere => true,
         Place::Lists => !is_detail,
         Place::Output => is_output,
+        Place::Iterations => {
+            is_output
+                || (is_detail
+                    && state.detail.subject.is_some()
+                    && matches!(state.detail.view, DetailView::Summary | DetailView::Diff))
+        }
         Place::Text => is_output || (is_detail && matches!(state.detail.loaded, LoadedDetail::Lines(_))),
         Place::Subject => subject().is_some_and(|subject| subject.id != "project"),
         Place::InboxItem => subject().is_some_and(|subject| subject.item.is_some()),

@@ -77,7 +77,10 @@ struct OutputWriter {
 impl OutputWriter {
     fn new(output: SharedOutput, run: &RunRow) -> Self {
         let role = run.role.as_deref().unwrap_or(&run.kind);
-        output.lock().push(BlockKind::Event, &format!("{role} · run {} · {}", short_id(&run.id), run.agent));
+        let mut buffer = output.lock();
+        buffer.begin_run(role);
+        buffer.push(BlockKind::Event, &format!("{role} · run {} · {}", short_id(&run.id), run.agent));
+        drop(buffer);
         Self { output, message: None }
     }
 

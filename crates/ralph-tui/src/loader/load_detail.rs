@@ -3,7 +3,7 @@ use ralph_app::board::{
     CardKind, load_inbox_text, load_receipt_text, load_run_grids, load_why_text, load_workflow_text,
 };
 use ralph_app::error::AppResult;
-use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run};
+use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run, diff_stored_iteration};
 use ralph_app::task_files::find_task;
 use ralph_app::tasks::load_task_view;
 use ralph_util::redact::redact_text;
@@ -24,7 +24,7 @@ pub(super) async fn load_detail(
         DetailView::Summary => return load_summary(context, subject).await,
         DetailView::InboxText => load_item(context, subject, shown).await?,
         DetailView::Why => load_why_text(project, id).await?,
-        DetailView::Diff => load_diff(context, id).await?,
+        DetailView::Diff => load_diff(context, subject).await?,
         DetailView::Receipt => load_receipt_text(project, id).await?,
         DetailView::Graph => load_workflow_text(project, id).await?,
         // The output has a separate thread.
@@ -43,13 +43,19 @@ async fn load_summary(context: &LoaderContext, subject: &Subject) -> AppResult<D
     Ok(DetailContent::Grids(load_run_grids(&context.project, &subject.id).await?))
 }
 
-async fn load_diff(context: &LoaderContext, id: &str) -> AppResult<String> {
-    let project = context.project.clone();
-    let diff = diff_run(&project, Some(id), DiffDetail::Full).await?;
+async fn load_diff(context: &LoaderContext, subject: &Subject) -> AppResult<String> {
+    let project = &context.project;
+    let diff = match subject.iteration {
+        Some(iteration) => {
+            let run = subject.run.as_deref().unwrap_or(&subject.id);
+            diff_stored_iteration(project, run, iteration, DiffDetail::Full).await?
+        }
+        None => diff_run(project, Some(&subject.id), DiffDetail::Full).await?,
+    };
     let text = sanitize_text(&diff.text);
     let end = match diff.end {
-        DiffEnd::RunEnd => "at the end of the run",
-        DiffEnd::Now => "now; the run has not ended",
+        DiffEnd::RunEnd => "at its end",
+        DiffEnd::Now => "now; it has not ended",
     };
     Ok(if text.trim().is_empty() { format!("no file has changed (compared with the files {end})") } else { text })
 }

@@ -1,5 +1,5 @@
 //! The thread that reads the project again and again, loads details and performs orders. The screen only waits for its messages.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use ralph_app::board::{BoardReader, ShownInboxItem};
+use ralph_app::board::{BoardReader, CardScope, ShownInboxItem};
 use ralph_app::config::ConfigSource;
 use ralph_app::error::AppError;
 use ralph_core::event::StopSignal;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{SignalRequest, SignalStream};
+use ralph_engine::run_driver::{Clock, SignalRequest, SignalStream};
 use ralph_util::redact::redact_text;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -21,6 +21,7 @@ use tokio::task::LocalSet;
 
 use super::load_detail::load_detail;
 use super::perform_order::perform_order;
+use super::reading_slot::ReadingSlot;
 use crate::board_options::{BackgroundResume, BoardWords};
 use crate::model::board_action::BoardOrder;
 use crate::model::board_input::{BoardInput, OrderResult};
@@ -39,6 +40,7 @@ pub(crate) enum SessionEvent {
 /// A request of the screen to the loader.
 pub(crate) enum LoaderRequest {
     Reload,
+    SetScope(CardScope),
     Load { subject: Subject, view: DetailView },
     Order(BoardOrder),
 }
@@ -65,11 +67,15 @@ impl LoaderContext {
 /// The shown text of each inbox item, by the id of its subject. An approval covers only this.
 pub(crate) type ShownItems = Rc<RefCell<BTreeMap<String, ShownInboxItem>>>;
 
+/// Where the loader sends its results.
+#[derive(Clone)]
+pub(crate) struct LoaderOutput {
+    pub events: Sender<SessionEvent>,
+    pub readings: ReadingSlot,
+}
+
 /// Starts the loader. It ends when the sender of requests is dropped.
-pub(crate) fn start_loader(
-    context: LoaderContext,
-    events: Sender<SessionEvent>,
-) -> io::Result<UnboundedSender<LoaderRequest>> {
+pub(crate) fn start_loader(context: LoaderContext, output: LoaderOutput) -> io::Result<UnboundedSender<LoaderRequest>> {
     let (requests, received) = unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let signals = {
@@ -78,8 +84,8 @@ pub(crate) fn start_loader(
     };
     let work = move || {
         let local = LocalSet::new();
-        local.spawn_local(forward_signals(signals, events.clone()));
-        local.block_on(&runtime, serve_requests(context, events, received));
+        local.spawn_local(forward_signals(signals, output.events.clone()));
+        local.block_on(&runtime, serve_requests(context, output, received));
     };
     std::thread::Builder::new().name("board-loader".to_owned()).spawn(work)?;
     Ok(requests)
@@ -98,18 +104,19 @@ async fn forward_signals(mut signals: SignalStream, events: Sender<SessionEvent>
     }
 }
 
-async fn serve_requests(
-    context: LoaderContext,
-    events: Sender<SessionEvent>,
-    mut requests: UnboundedReceiver<LoaderRequest>,
-) {
-    let reload = Rc::new(Notify::new());
-    tokio::task::spawn_local(read_project(context.clone(), events.clone(), Rc::clone(&reload)));
+async fn serve_requests(context: LoaderContext, output: LoaderOutput, mut requests: UnboundedReceiver<LoaderRequest>) {
+    let LoaderOutput { events, readings } = output;
+    let wishes = Rc::new(ReadingWishes::default());
+    tokio::task::spawn_local(read_project(context.clone(), readings, Rc::clone(&wishes)));
     let shown = ShownItems::default();
     while let Some(request) = requests.recv().await {
         let (context, events, shown) = (context.clone(), events.clone(), Rc::clone(&shown));
         match request {
-            LoaderRequest::Reload => reload.notify_one(),
+            LoaderRequest::Reload => wishes.reload.notify_one(),
+            LoaderRequest::SetScope(scope) => {
+                wishes.scope.set(scope);
+                wishes.reload.notify_one();
+            }
             LoaderRequest::Load { subject, view } => {
                 tokio::task::spawn_local(async move {
                     let content = load_detail(&context, &subject, view, &shown).await;
@@ -130,20 +137,26 @@ async fn serve_requests(
     }
 }
 
-/// Reads the project until the screen is gone.
-async fn read_project(context: LoaderContext, events: Sender<SessionEvent>, reload: Rc<Notify>) {
+/// What the screen wants of the next reading.
+#[derive(Default)]
+struct ReadingWishes {
+    reload: Notify,
+    scope: Cell<CardScope>,
+}
+
+/// Reads the project until this task is dropped, with the screen.
+async fn read_project(context: LoaderContext, readings: ReadingSlot, wishes: Rc<ReadingWishes>) {
     let mut reader = BoardReader::new(&context.project);
     loop {
-        let input = match reader.read_changes().await {
+        reader.set_scope(wishes.scope.get());
+        let began = Clock::wall_now();
+        readings.put(match reader.read_changes().await {
             Ok(Some(snapshot)) => BoardInput::Snapshot(Arc::new(snapshot)),
-            Ok(None) => BoardInput::Unchanged,
+            Ok(None) => BoardInput::Unchanged(began),
             Err(error) => BoardInput::LoadFailed(context.describe_error(&error)),
-        };
-        if events.send(SessionEvent::Input(input)).is_err() {
-            return;
-        }
+        });
         tokio::select! {
-            () = reload.notified() => reader.expire(),
+            () = wishes.reload.notified() => reader.expire(),
             () = tokio::time::sleep(CHANGE_POLL_INTERVAL) => {}
         }
     }

@@ -3,3 +3,4 @@ pub(crate) mod follow_output;
 mod load_detail;
 pub(crate) mod loader_thread;
 mod perform_order;
+pub(crate) mod reading_slot;

@@ -1,4 +1,5 @@
 //! The actions that the board asks for.
+use ralph_app::board::CardScope;
 use ralph_app::inbox::InboxItem;
 use ralph_core::limit_change::LimitChanges;
 
@@ -14,6 +15,8 @@ pub(crate) enum BoardAction {
     Redraw,
     /// Read the project now.
     Reload,
+    /// From now on, read these cards.
+    SetScope(CardScope),
     Load {
         subject: Subject,
         view: DetailView,

@@ -26,8 +26,8 @@ pub(crate) enum BoardInput {
     Tick(UnixMillis),
     /// The loader has read the project.
     Snapshot(Arc<BoardSnapshot>),
-    /// The loader has looked, and nothing has changed since the last snapshot.
-    Unchanged,
+    /// The loader has looked at this time, and nothing has changed since the last snapshot.
+    Unchanged(UnixMillis),
     /// The loader could not read the project; the last snapshot stays.
     LoadFailed(String),
     Detail {

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ralph_app::board::{BoardCard, BoardSnapshot};
+use ralph_app::board::{BoardCard, BoardSnapshot, CardScope};
 use ralph_app::inbox::InboxItem;
 use ralph_core::event::UnixMillis;
 
@@ -45,6 +45,10 @@ pub(crate) struct BoardState {
     /// Why the loader cannot read.
     pub load_problem: Option<String>,
     pub visible: VisibleCards,
+    /// The cards that were asked for.
+    pub scope: CardScope,
+    /// An id to open when all cards have been read.
+    pub pending_jump: Option<String>,
     pub filter: CardFilter,
     pub sort: CardSort,
     pub focus: Panel,
@@ -74,6 +78,8 @@ impl BoardState {
             seen_at: now,
             load_problem: None,
             visible: VisibleCards::default(),
+            scope: CardScope::default(),
+            pending_jump: None,
             filter: CardFilter::default(),
             sort: CardSort::default(),
             focus: Panel::Inbox,
@@ -156,6 +162,17 @@ impl BoardState {
             self.visible = VisibleCards::select(snapshot, &self.filter, self.sort);
         }
         self.restore_selections();
+    }
+
+    /// Returns whether cards are missing that a filter or an order needs.
+    pub(crate) fn waits_for_cards(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(|snapshot| snapshot.scope != self.scope && snapshot.is_partial())
+    }
+
+    /// The loader has confirmed the data at this time. A report that waited to be taken is as old as it is.
+    pub(crate) fn confirm(&mut self, at: UnixMillis) {
+        self.seen_at = UnixMillis(self.seen_at.0.max(at.0.min(self.now.0)));
+        self.load_problem = None;
     }
 
     /// Returns for how long nothing is known, if that is too long to show the data as current.

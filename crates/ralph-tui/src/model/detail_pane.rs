@@ -14,11 +14,14 @@ pub(crate) struct Subject {
     pub kind: CardKind,
     pub run: Option<String>,
     pub item: Option<Box<InboxItem>>,
+    /// The selected iteration of the newest run; `None`: all of them.
+    pub iteration: Option<u32>,
 }
 
 impl Subject {
     pub(crate) fn of_card(card: &BoardCard) -> Self {
-        Self { id: card.id.clone(), name: card.name().to_owned(), kind: card.kind, run: card.run.clone(), item: None }
+        let (id, name, kind, run) = (card.id.clone(), card.name().to_owned(), card.kind, card.run.clone());
+        Self { id, name, kind, run, item: None, iteration: None }
     }
 
     pub(crate) fn of_inbox_item(item: &InboxItem) -> Self {
@@ -28,7 +31,13 @@ impl Subject {
             (None, _) => CardKind::Run,
         };
         let id = item.task.clone().or_else(|| item.run.clone()).unwrap_or_else(|| item.id.clone());
-        Self { id, name: item.id.clone(), kind, run: item.run.clone(), item: Some(Box::new(item.clone())) }
+        let (name, run, item) = (item.id.clone(), item.run.clone(), Some(Box::new(item.clone())));
+        Self { id, name, kind, run, item, iteration: None }
+    }
+
+    /// Returns whether this view of both shows the same. Only a diff depends on the iteration.
+    fn has_same_content(&self, other: &Self, view: DetailView) -> bool {
+        self.id == other.id && (view != DetailView::Diff || self.iteration == other.iteration)
     }
 }
 
@@ -97,7 +106,8 @@ impl Default for DetailPane {
 impl DetailPane {
     /// Shows a view of a subject. The loaded content stays if it is the same view of the same subject.
     pub(crate) fn open(&mut self, subject: Subject, view: DetailView) {
-        let is_same = self.view == view && self.subject.as_ref().is_some_and(|now| now.id == subject.id);
+        let is_same =
+            self.view == view && self.subject.as_ref().is_some_and(|now| now.has_same_content(&subject, view));
         if !is_same {
             self.loaded = LoadedDetail::Loading;
             self.scroll = 0;
@@ -108,7 +118,7 @@ impl DetailPane {
 
     /// Takes what was loaded, if it is still wanted.
     pub(crate) fn receive(&mut self, subject: &Subject, view: DetailView, content: Result<DetailContent, String>) {
-        if self.view != view || self.subject.as_ref().is_none_or(|wanted| wanted.id != subject.id) {
+        if self.view != view || self.subject.as_ref().is_none_or(|wanted| !wanted.has_same_content(subject, view)) {
             return;
         }
         self.loaded = match content {
@@ -116,6 +126,13 @@ impl DetailPane {
             Ok(DetailContent::Text(text)) => LoadedDetail::Lines(text.lines().map(str::to_owned).collect()),
             Err(text) => LoadedDetail::Failed(text.lines().map(str::to_owned).collect()),
         };
+    }
+
+    /// Returns the number of the newest iteration in the loaded criteria.
+    pub(crate) fn newest_iteration(&self) -> u32 {
+        let LoadedDetail::Grids(grids) = &self.loaded else { return 0 };
+        let newest = grids.first().and_then(|grid| grid.iterations.last());
+        newest.and_then(|iteration| u32::try_from(iteration.number).ok()).unwrap_or(0)
     }
 
     /// Moves to the next line that contains the searched text, around the end.

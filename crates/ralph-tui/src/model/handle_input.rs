@@ -3,6 +3,7 @@ use super::board_action::BoardAction;
 use super::board_input::{BoardInput, KeyPress, OrderResult};
 use super::board_state::BoardState;
 use super::card_filter::CardFilter;
+use super::change_scope::change_scope;
 use super::detail_pane::DetailView;
 use super::overlay::Overlay;
 use super::palette::PaletteLine;
@@ -15,6 +16,12 @@ use std::sync::Arc;
 
 /// Applies an input to the state. Returns what the surroundings have to do.
 pub(crate) fn handle_input(state: &mut BoardState, input: BoardInput) -> Vec<BoardAction> {
+    let mut actions = apply_input(state, input);
+    actions.extend(change_scope(state));
+    actions
+}
+
+fn apply_input(state: &mut BoardState, input: BoardInput) -> Vec<BoardAction> {
     match input {
         BoardInput::Key(key) => press_key(state, key),
         BoardInput::Paste(text) => paste(state, &text),
@@ -26,9 +33,8 @@ pub(crate) fn handle_input(state: &mut BoardState, input: BoardInput) -> Vec<Boa
             Vec::new()
         }
         BoardInput::Snapshot(snapshot) => receive_snapshot(state, snapshot),
-        BoardInput::Unchanged => {
-            state.seen_at = state.now;
-            state.load_problem = None;
+        BoardInput::Unchanged(at) => {
+            state.confirm(at);
             Vec::new()
         }
         BoardInput::LoadFailed(text) => {
@@ -54,8 +60,7 @@ pub(crate) fn handle_input(state: &mut BoardState, input: BoardInput) -> Vec<Boa
 }
 
 fn receive_snapshot(state: &mut BoardState, snapshot: Arc<BoardSnapshot>) -> Vec<BoardAction> {
-    state.seen_at = state.now;
-    state.load_problem = None;
+    state.confirm(snapshot.taken_at);
     let new = newly_waiting(state.snapshot.as_deref(), &snapshot);
     let is_first = state.snapshot.is_none();
     let changed = state.detail.subject.as_ref().is_some_and(|subject| {
@@ -69,6 +74,11 @@ fn receive_snapshot(state: &mut BoardState, snapshot: Arc<BoardSnapshot>) -> Vec
         state.focus = first.into_iter().find(|panel| state.line_count(*panel) > 0).unwrap_or(Panel::Inbox);
     }
     let mut actions: Vec<BoardAction> = new.into_iter().map(BoardAction::Notify).collect();
+    if !state.waits_for_cards()
+        && let Some(id) = state.pending_jump.take()
+    {
+        actions.extend(jump_to(state, &id));
+    }
     if changed || is_first {
         actions.extend(reload_detail(state));
     }
@@ -269,6 +279,11 @@ fn jump_to(state: &mut BoardState, id: &str) -> Vec<BoardAction> {
             state.select_line(panel, line);
             return open_selected(state);
         }
+    }
+    if state.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_partial()) && state.pending_jump.is_none() {
+        state.pending_jump = Some(id.to_owned());
+        state.show_notice(format!("reading all tasks to find {id}"));
+        return Vec::new();
     }
     state.show_error(format!("nothing here has the id {id}; :all removes the filter"));
     Vec::new()

@@ -26,6 +26,8 @@ pub(crate) struct OutputBlock {
     pub number: u64,
     pub kind: BlockKind,
     pub iteration: u32,
+    /// The role of the run.
+    pub role: Arc<str>,
     pub title: String,
     pub body: Vec<String>,
 }
@@ -38,6 +40,9 @@ pub(crate) struct OutputBuffer {
     /// All lines so far, with those that are not kept any more.
     pub total_lines: u64,
     pub iteration: u32,
+    role: Arc<str>,
+    /// The roles so far.
+    roles: Vec<Arc<str>>,
     /// Why following ended.
     pub end: Option<String>,
 }
@@ -48,12 +53,24 @@ impl OutputBuffer {
             number: self.next_number,
             kind,
             iteration: self.iteration,
+            role: Arc::clone(&self.role),
             title: cut_line(title),
             body: Vec::new(),
         };
         self.next_number += 1;
         self.blocks.push_back(block);
         self.count_lines(1);
+    }
+
+    /// The output of a run with this role follows.
+    pub(crate) fn begin_run(&mut self, role: &str) {
+        let known = self.roles.iter().find(|known| &***known == role).cloned();
+        self.role = known.unwrap_or_else(|| {
+            let role: Arc<str> = role.into();
+            self.roles.push(Arc::clone(&role));
+            role
+        });
+        self.iteration = 0;
     }
 
     /// Adds lines to the last block.
@@ -180,6 +197,8 @@ pub(crate) struct OutputPane {
     pub kinds: KindFilter,
     /// Only this iteration.
     pub iteration: Option<u32>,
+    /// Only this role.
+    pub role: Option<Arc<str>>,
     pub search: String,
 }
 
@@ -198,7 +217,9 @@ impl OutputPane {
     }
 
     fn is_shown(&self, block: &OutputBlock) -> bool {
-        self.kinds.shows(block.kind) && self.iteration.is_none_or(|only| only == block.iteration)
+        self.kinds.shows(block.kind)
+            && self.iteration.is_none_or(|only| only == block.iteration)
+            && self.role.as_ref().is_none_or(|only| *only == block.role)
     }
 
     /// Returns the lines that can be shown, in order.
@@ -270,10 +291,23 @@ impl OutputPane {
 
     /// Shows only the iteration `step` after the shown one; past the ends, all of them.
     pub(crate) fn change_iteration(&mut self, step: i64) {
-        let newest = self.buffer.lock().iteration;
+        let newest = self.buffer.lock().blocks().map(|block| block.iteration).max().unwrap_or(0);
         let now = i64::from(self.iteration.unwrap_or(if step < 0 { newest + 1 } else { 0 }));
         let wanted = u32::try_from(now + step).unwrap_or(0);
         self.iteration = (1..=newest).contains(&wanted).then_some(wanted);
+        self.top = None;
+    }
+
+    /// Shows only the next role of the task; after the last one, all of them.
+    pub(crate) fn show_next_role(&mut self) {
+        let buffer = self.buffer.lock();
+        let next = match &self.role {
+            None => 0,
+            Some(shown) => buffer.roles.iter().position(|role| role == shown).map_or(0, |at| at + 1),
+        };
+        let role = buffer.roles.get(next).cloned();
+        drop(buffer);
+        self.role = role;
         self.top = None;
     }
 
@@ -387,6 +421,29 @@ mod tests {
         assert_eq!((pane.iteration, pane.lines(&pane.buffer.lock()).len()), (Some(1), 2));
         pane.change_iteration(-1);
         assert_eq!(pane.iteration, None);
+    }
+
+    // spec: U4
+    #[test]
+    fn output_is_filtered_by_role_and_iteration_together() {
+        let mut pane = OutputPane::default();
+        for role in ["coder", "reviewer", "coder"] {
+            let mut buffer = pane.buffer.lock();
+            buffer.begin_run(role);
+            for iteration in 1..=2 {
+                buffer.iteration = iteration;
+                buffer.push(BlockKind::Words, role);
+            }
+        }
+        let mut shown = Vec::new();
+        for _ in 0..3 {
+            pane.show_next_role();
+            shown.push((pane.role.clone().map(|role| role.to_string()), pane.lines(&pane.buffer.lock()).len()));
+        }
+        assert_eq!(shown, [(Some("coder".to_owned()), 4), (Some("reviewer".to_owned()), 2), (None, 6)]);
+        pane.show_next_role();
+        pane.change_iteration(-1);
+        assert_eq!((pane.iteration, pane.lines(&pane.buffer.lock()).len()), (Some(2), 2));
     }
 
     // spec: S8

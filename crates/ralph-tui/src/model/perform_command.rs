@@ -9,6 +9,7 @@ use super::board_state::BoardState;
 use super::card_filter::CardFilter;
 use super::detail_pane::{DetailView, LoadedDetail, Subject};
 use super::handle_input::preview_selected;
+use super::output_pane::OutputPane;
 use super::overlay::{AskPurpose, AskedText, Overlay};
 use super::panel::Panel;
 use super::text_field::TextField;
@@ -85,6 +86,8 @@ fn perform_on_subject(state: &mut BoardState, command: BoardCommand) -> Vec<Boar
             AskPurpose::RaiseCost,
         ),
         Command::Approve | Command::Reject | Command::Answer => answer_item(state, subject, command),
+        Command::NextIteration => select_iteration(state, subject, 1),
+        Command::PreviousIteration => select_iteration(state, subject, -1),
         output => perform_in_output(state, output),
     }
 }
@@ -97,10 +100,33 @@ fn perform_in_output(state: &mut BoardState, command: BoardCommand) -> Vec<Board
         Command::ToggleFold => state.output.toggle_block(),
         Command::ToggleAllFolds => state.output.toggle_all(),
         Command::NextKindFilter => state.output.kinds = state.output.kinds.next(),
-        Command::NextIteration => state.output.change_iteration(1),
-        Command::PreviousIteration => state.output.change_iteration(-1),
+        Command::NextRoleFilter => state.output.show_next_role(),
         _ => {}
     }
+    Vec::new()
+}
+
+/// Selects the iteration `step` after the selected one in the open view; past the ends, all of them.
+fn select_iteration(state: &mut BoardState, mut subject: Subject, step: i64) -> Vec<BoardAction> {
+    if state.detail.view == DetailView::Output {
+        state.output.change_iteration(step);
+        subject.iteration = state.output.iteration;
+        state.detail.subject = Some(subject);
+        return Vec::new();
+    }
+    let mut newest = state.detail.newest_iteration();
+    if let Some(card) = state.card_of(&subject) {
+        subject.run = card.run.clone();
+        newest = newest.max(u32::try_from(card.iteration).unwrap_or(0));
+    }
+    let now = i64::from(subject.iteration.unwrap_or(if step < 0 { newest + 1 } else { 0 }));
+    let wanted = u32::try_from(now + step).unwrap_or(0);
+    subject.iteration = (1..=newest).contains(&wanted).then_some(wanted);
+    if state.detail.view == DetailView::Diff {
+        return view_subject(state, subject, DetailView::Diff);
+    }
+    // The criteria show all iterations: only the mark moves.
+    state.detail.subject = Some(subject);
     Vec::new()
 }
 
@@ -166,7 +192,7 @@ pub(crate) fn view_subject(state: &mut BoardState, subject: Subject, view: Detai
     match (view, was_output) {
         (DetailView::Output, true) if is_same => Vec::new(),
         (DetailView::Output, _) => {
-            state.output = Default::default();
+            state.output = OutputPane { iteration: subject.iteration, ..OutputPane::default() };
             vec![BoardAction::FollowOutput(subject)]
         }
         (_, true) => vec![BoardAction::StopOutput, BoardAction::Load { subject, view }],

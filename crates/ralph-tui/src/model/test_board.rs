@@ -18,7 +18,7 @@ pub(crate) fn words() -> BoardWords {
         hints: |_| vec!["a hint".to_owned()],
         inbox_commands: |_| vec!["ralph answer".to_owned()],
         remedy: |_| "start a worker".to_owned(),
-        text_command: |_, id| format!("ralph show {id}"),
+        text_command: |_, id, _| format!("ralph show {id}"),
     }
 }
 
@@ -63,7 +63,11 @@ pub(crate) fn live_card(id: &str) -> BoardCard {
         output_tokens: Some(3_400),
         unmet: vec![4, 2, 1],
         criteria: 4,
-        last_output: Some(LastOutput { at: UnixMillis(NOW.0 - 12_000), tool: Some("Edit src/auth.rs".to_owned()) }),
+        last_output: Some(LastOutput {
+            at: UnixMillis(NOW.0 - 12_000),
+            tool: Some("Edit src/auth.rs".to_owned()),
+            context_percent: Some(61),
+        }),
     };
     BoardCard { run: Some(format!("run-of-{id}")), live: Some(Box::new(live)), ..card(id, CardLane::Running) }
 }
@@ -124,6 +128,7 @@ pub(crate) fn busy_snapshot() -> BoardSnapshot {
         ],
         workers: Vec::new(),
         day_cost_micros: Some(2_100_000),
+        ..BoardSnapshot::default()
     }
 }
 

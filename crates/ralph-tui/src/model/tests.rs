@@ -78,7 +78,7 @@ fn data_that_is_not_confirmed_for_five_seconds_is_old() {
     handle_input(&mut state, BoardInput::LoadFailed("the database is busy".to_owned()));
     handle_input(&mut state, BoardInput::Tick(UnixMillis(NOW.0 + 40_000)));
     assert_eq!(state.stale_for(), Some(40_000));
-    handle_input(&mut state, BoardInput::Unchanged);
+    handle_input(&mut state, BoardInput::Unchanged(UnixMillis(NOW.0 + 40_000)));
     assert_eq!((state.stale_for(), &state.load_problem), (None, &None));
 }
 

@@ -8,6 +8,7 @@ use ralph_app::board::{UserCommandSubject, find_log_file, load_user_commands, pr
 use ralph_app::error::AppResult;
 use ralph_core::event::StopSignal;
 use ralph_engine::run_driver::{Clock, stop_own_process};
+use ralph_util::failpoints::{self, FailPoint};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -20,7 +21,8 @@ use crate::board_options::{BoardError, BoardOptions};
 use crate::draw::draw_board;
 use crate::draw::theme::Theme;
 use crate::loader::follow_output::OutputFollower;
-use crate::loader::loader_thread::{LoaderContext, LoaderRequest, SessionEvent, start_loader};
+use crate::loader::loader_thread::{LoaderContext, LoaderOutput, LoaderRequest, SessionEvent, start_loader};
+use crate::loader::reading_slot::ReadingSlot;
 use crate::model::board_action::BoardAction;
 use crate::model::board_input::BoardInput;
 use crate::model::board_state::BoardState;
@@ -29,21 +31,25 @@ use crate::model::handle_input::handle_input;
 
 /// How long messages of other threads wait at most.
 const INPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long after another program has ended an interrupt may still be one of its own.
+const LATE_INTERRUPT_TIME: Duration = Duration::from_secs(2);
 /// How often ages and clocks are drawn again.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the board until the user leaves, or a signal stops this process. Runs are not affected.
 pub fn run_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardError> {
     let terminal_error = |source| BoardError::Terminal { source };
-    let _panic = PanicRestore::install(options.open_terminal);
+    let panics = PanicRestore::install(options.open_terminal);
     let (events, received) = channel();
+    let readings = ReadingSlot::default();
     let context = LoaderContext {
         project: options.project.clone(),
         config: options.config.clone(),
         words: options.words,
         resume_in_background: options.resume_in_background,
     };
-    let loader = start_loader(context.clone(), events).map_err(terminal_error)?;
+    let loader =
+        start_loader(context.clone(), LoaderOutput { events, readings: readings.clone() }).map_err(terminal_error)?;
     let guard = TerminalGuard::enter(options.open_terminal, options.uses_mouse).map_err(terminal_error)?;
     let backend = CrosstermBackend::new((options.open_terminal)());
     let screen = Terminal::new(backend).map_err(terminal_error)?;
@@ -54,6 +60,9 @@ pub fn run_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardErro
         guard,
         loader,
         received,
+        readings,
+        panics,
+        interrupts_from: Instant::now(),
         output: None,
         context,
     };
@@ -90,6 +99,10 @@ struct BoardSession {
     guard: TerminalGuard,
     loader: UnboundedSender<LoaderRequest>,
     received: Receiver<SessionEvent>,
+    readings: ReadingSlot,
+    panics: PanicRestore,
+    /// Interrupts before this time were meant for another program: Ctrl-C there goes to every process of the terminal.
+    interrupts_from: Instant,
     output: Option<OutputFollower>,
     context: LoaderContext,
 }
@@ -101,6 +114,9 @@ impl BoardSession {
         let mut needs_drawing = true;
         let mut shown_lines = 0;
         loop {
+            if self.panics.has_panicked() {
+                return Err(BoardError::LoaderEnded);
+            }
             let lines = self.state.output.buffer.lock().total_lines;
             needs_drawing |= lines != shown_lines || last_drawn.elapsed() >= CLOCK_INTERVAL;
             if needs_drawing {
@@ -118,6 +134,7 @@ impl BoardSession {
     }
 
     fn draw(&mut self) -> io::Result<()> {
+        failpoints::reach_fail_point(FailPoint::BoardDrawn);
         let (state, theme) = (&mut self.state, self.theme);
         self.screen.draw(|frame| draw_board(frame, state, theme)).map(drop)
     }
@@ -142,17 +159,18 @@ impl BoardSession {
                 return Ok(WaitResult::Ended(end));
             }
         }
+        if let Some(end) = self.take_readings(&mut result)? {
+            return Ok(WaitResult::Ended(end));
+        }
         loop {
             match self.received.try_recv() {
                 Ok(SessionEvent::Input(input)) => {
-                    // Unchanged data needs no drawing, but for the age of old data.
-                    if !matches!(input, BoardInput::Unchanged) || self.state.stale_for().is_some() {
-                        result = WaitResult::Changed;
-                    }
+                    result = WaitResult::Changed;
                     if let Some(end) = self.apply(input)? {
                         return Ok(WaitResult::Ended(end));
                     }
                 }
+                Ok(SessionEvent::Stop(StopSignal::Int)) if Instant::now() < self.interrupts_from => {}
                 Ok(SessionEvent::Stop(signal)) => return Ok(WaitResult::Ended(SessionEnd::Stopped(signal))),
                 Ok(SessionEvent::Suspend) => {
                     self.suspend().map_err(terminal_error)?;
@@ -162,6 +180,24 @@ impl BoardSession {
                 Err(TryRecvError::Disconnected) => return Err(BoardError::LoaderEnded),
             }
         }
+    }
+
+    /// Takes what the loader has read.
+    fn take_readings(&mut self, result: &mut WaitResult) -> Result<Option<SessionEnd>, BoardError> {
+        let readings = self.readings.take();
+        if !readings.is_empty() {
+            self.apply(BoardInput::Tick(Clock::wall_now()))?;
+        }
+        for input in readings {
+            // Unchanged data needs no drawing, but for the age of old data.
+            if !matches!(input, BoardInput::Unchanged(_)) || self.state.stale_for().is_some() {
+                *result = WaitResult::Changed;
+            }
+            if let Some(end) = self.apply(input)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
     }
 
     /// Applies an input, and performs what follows from it.
@@ -179,6 +215,7 @@ impl BoardSession {
         let request = match action {
             BoardAction::Quit => return Ok(Some(SessionEnd::Left)),
             BoardAction::Reload => LoaderRequest::Reload,
+            BoardAction::SetScope(scope) => LoaderRequest::SetScope(scope),
             BoardAction::Load { subject, view } => LoaderRequest::Load { subject, view },
             BoardAction::Order(order) => LoaderRequest::Order(order),
             BoardAction::Suspend => return self.suspend().map(|()| None).map_err(terminal_error),
@@ -214,6 +251,7 @@ impl BoardSession {
         let done = work();
         self.guard.take()?;
         self.screen.clear()?;
+        self.interrupts_from = Instant::now() + LATE_INTERRUPT_TIME;
         Ok(done)
     }
 

@@ -2,6 +2,7 @@
 use std::io::{self, Write};
 use std::panic;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
@@ -62,17 +63,26 @@ fn restore_terminal(open: OpenTerminal) {
 /// While it lives, a panic in any thread puts the terminal back before its message is printed.
 pub(crate) struct PanicRestore {
     previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>,
+    has_panicked: Arc<AtomicBool>,
 }
 
 impl PanicRestore {
     pub(crate) fn install(open: OpenTerminal) -> Self {
         let previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync> = panic::take_hook().into();
         let then = Arc::clone(&previous);
+        let has_panicked = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&has_panicked);
         panic::set_hook(Box::new(move |info| {
+            flag.store(true, Ordering::Relaxed);
             restore_terminal(open);
             then(info);
         }));
-        Self { previous }
+        Self { previous, has_panicked }
+    }
+
+    /// Returns whether any thread has panicked: the terminal does not belong to the board any more.
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.has_panicked.load(Ordering::Relaxed)
     }
 }
 

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use ralph_core::outcome::{RunEnd, exit_code};
 use ralph_engine::project::Project;
-use ralph_tui::{BackgroundResume, BoardOptions, BoardWords, DetailView, run_board};
+use ralph_tui::{BackgroundResume, BoardOptions, BoardWords, DetailView, run_board, run_plain_board};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::commands::args::config_args::ConfigArgs;
 use crate::error::CommandError;
@@ -21,19 +22,22 @@ use crate::report::ColorMode;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph board
-  ralph board --mouse        the mouse selects and scrolls; hold shift to select text")]
+  ralph board --mouse        the mouse selects and scrolls; hold shift to select text
+  ralph board --plain        one line per change; needs no terminal")]
 pub struct BoardArgs {
     /// Lets the mouse select and scroll
-    #[arg(long)]
+    #[arg(long, conflicts_with = "plain")]
     mouse: bool,
+    /// Prints one line per change instead of a screen, for screen readers
+    #[arg(long)]
+    plain: bool,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
 pub fn run(args: &BoardArgs) -> Result<u8, CommandError> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(CommandError::preflight_error("the board needs a terminal, and this is none")
-            .with_hint("`ralph status` prints the same as text; `ralph status --json` for programs"));
+    if !args.plain {
+        ensure_screen()?;
     }
     let options = BoardOptions {
         project: Project::find_here_or_outside()?,
@@ -46,14 +50,37 @@ pub fn run(args: &BoardArgs) -> Result<u8, CommandError> {
         },
         is_colored: ColorMode::for_stream(&io::stdout()) == ColorMode::Colored,
         uses_mouse: args.mouse,
+        has_reader,
         open_terminal: open_stdout,
         resume_in_background,
     };
-    match run_board(&options) {
+    match if args.plain { run_plain_board(&options) } else { run_board(&options) } {
         Ok(None) => Ok(exit_code::COMPLETED),
         Ok(Some(signal)) => Ok(RunEnd::interrupted_by_signal(signal).exit_code),
         Err(error) => Err(CommandError::from_error(exit_code::INTERNAL_ERROR, &error)),
     }
+}
+
+/// Refuses what is no terminal, or cannot move its cursor.
+fn ensure_screen() -> Result<(), CommandError> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(CommandError::preflight_error("the board needs a terminal, and this is none")
+            .with_hint("`ralph board --plain` prints one line per change; `ralph status --json` is for programs"));
+    }
+    if std::env::var_os("TERM").is_some_and(|name| name == "dumb") {
+        return Err(CommandError::preflight_error("this terminal cannot draw a board (TERM=dumb)")
+            .with_hint("`ralph board --plain` prints one line per change"));
+    }
+    Ok(())
+}
+
+/// Returns whether the other end of the output is open.
+fn has_reader() -> bool {
+    let output = io::stdout();
+    let mut watched = [PollFd::new(&output, PollFlags::empty())];
+    let is_polled = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok();
+    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    !(is_polled && watched.iter().any(|output| output.revents().intersects(closed)))
 }
 
 fn open_stdout() -> Box<dyn Write + Send> {
@@ -61,13 +88,14 @@ fn open_stdout() -> Box<dyn Write + Send> {
 }
 
 /// Returns the command that prints what a view of the detail panel shows.
-fn command_of_view(view: DetailView, id: &str) -> String {
+fn command_of_view(view: DetailView, id: &str, iteration: Option<u32>) -> String {
+    let iteration = iteration.map(|iteration| format!(" --iteration {iteration}")).unwrap_or_default();
     match view {
         DetailView::Summary | DetailView::Receipt | DetailView::Graph => format!("ralph show {id}"),
         DetailView::InboxText => "ralph inbox".to_owned(),
         DetailView::Why => format!("ralph why {id}"),
-        DetailView::Diff => format!("ralph diff {id}"),
-        DetailView::Output => format!("ralph logs {id}"),
+        DetailView::Diff => format!("ralph diff {id}{iteration}"),
+        DetailView::Output => format!("ralph logs {id}{iteration}"),
     }
 }
 

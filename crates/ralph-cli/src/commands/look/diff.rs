@@ -1,6 +1,6 @@
 //! `ralph diff`: shows the file changes of a run or task.
 use clap::Args;
-use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run};
+use ralph_app::maintenance::{DiffDetail, DiffEnd, diff_run, diff_stored_iteration};
 use ralph_app::view::short_id;
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
@@ -22,11 +22,20 @@ pub struct DiffArgs {
     /// Shows only which files changed, and by how many lines
     #[arg(long)]
     stat: bool,
+    /// Shows the changes of one iteration of a run in a separate work tree, such as a stage of a task
+    #[arg(long, value_name = "N", requires = "run", value_parser = clap::value_parser!(u32).range(1..))]
+    iteration: Option<u32>,
 }
 
 pub fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let detail = if args.stat { DiffDetail::FileList } else { DiffDetail::Full };
-    let diff = block_on(async { Ok(diff_run(&Project::find_here()?, args.run.as_deref(), detail).await?) })?;
+    let diff = block_on(async {
+        let project = Project::find_here()?;
+        Ok(match (args.run.as_deref(), args.iteration) {
+            (Some(run), Some(iteration)) => diff_stored_iteration(&project, run, iteration, detail).await?,
+            (run, _) => diff_run(&project, run, detail).await?,
+        })
+    })?;
     if args.run.is_none() {
         out::print_note(&format!("changes of run {}, the newest", short_id(&diff.run_id)));
     }

@@ -20,6 +20,11 @@ impl ScreenSize {
     pub const LARGE: Self = Self { columns: 200, rows: 60 };
 }
 
+/// Returns the mark of the processes that a board of this project starts.
+pub fn board_mark(project: &Project) -> String {
+    format!("board-{}", project.mark)
+}
+
 impl TmuxScreen {
     /// Starts `ralph board` in the project.
     pub fn start_board(project: &Project, size: ScreenSize) -> Self {
@@ -33,7 +38,7 @@ impl TmuxScreen {
         let mut tmux = project.ralph(["board"]).replace_program(Command::new("tmux")).command();
         let (columns, rows) = (size.columns.to_string(), size.rows.to_string());
         // The invariants of other calls must not wait for the board to end.
-        tmux.env("RALPH_TEST_MARK", "board");
+        tmux.env("RALPH_TEST_MARK", board_mark(project));
         tmux.env("RALPH", env!("CARGO_BIN_EXE_ralph")).env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         tmux.args(["-f", "/dev/null", "-S"]).arg(&screen.socket);
         let session = ["new-session", "-d", "-x", &columns, "-y", &rows, "/bin/sh", "-c", command];
@@ -63,6 +68,20 @@ impl TmuxScreen {
     /// Returns what the screen shows.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    /// Returns the title that programs have given to the terminal.
+    pub fn title(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["display-message", "-p", "#{pane_title}"]).stdout).trim().to_owned()
+    }
+
+    /// Presses and releases the left button of the mouse on the first line that shows a text.
+    #[track_caller]
+    pub fn click_on(&self, text: &str) {
+        let shown = self.shown();
+        let row = shown.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no {text:?}:\n{shown}"));
+        // As a terminal reports it to a program that reads the mouse, with rows and columns from 1.
+        self.type_text(&format!("\u{1b}[<0;5;{row}M\u{1b}[<0;5;{row}m", row = row + 1));
     }
 
     /// Waits until the screen shows a text.

@@ -27,7 +27,7 @@ case $role in coder) echo '<promise>IMPLEMENTATION_COMPLETE</promise>';; *) echo
 "#;
 
 /// A project whose `make test` fails until `work` says `done`.
-pub(super) fn project() -> Project {
+pub fn project() -> Project {
     let project = Project::new();
     fs::create_dir(project.root().join("tests")).unwrap();
     project.write("Makefile", "test:\n\tsh tests/check.sh\n");
@@ -43,7 +43,7 @@ fn agent(project: &Project) -> String {
 }
 
 /// Starts a run that ends as blocked, because its agent changed the Makefile twice.
-pub(super) fn blocked_run(project: &Project, more: &[&str]) -> String {
+pub fn blocked_run(project: &Project, more: &[&str]) -> String {
     let run = project.ralph(["run", "Make it pass", "--agent", "text", "--agent-cmd", &agent(project), "--json"]);
     let answer = run.args(["--check", "make test", "--max-iterations", "4"]).args(more).output().expect(6);
     answer.finished()["run"].as_str().unwrap().to_owned()

@@ -3,7 +3,7 @@ mod agent_orders;
 mod attach;
 pub(crate) mod cancel;
 mod continuation;
-mod decisions;
+pub(crate) mod decisions;
 mod inbox;
 mod only_candidate;
 mod pause;

@@ -35,6 +35,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
     ("ralph task edit TASK-001 --status todo", "the task is ready already"),
     ("ralph cancel worker-7c1d20e5", "the id is an example"),
     ("ralph rewind TASK-001 coder 2", "needs a task with two iterations"),
+    ("ralph diff TASK-001 --iteration 2", "needs a task with two iterations"),
     ("ralph guide 'Keep the script POSIX sh'", "needs an active loop; the tests of control have one"),
 ];
 

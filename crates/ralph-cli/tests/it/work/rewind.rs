@@ -9,7 +9,7 @@ use crate::work::pipeline;
 use crate::work::work_trees::{commit_accepted_work, git, tree_folder, with_tasks};
 
 /// A task with two iterations: the first left something uncommitted, the second was accepted.
-fn task_with_two_iterations() -> (Project, worktree::TaskWorktree) {
+pub fn task_with_two_iterations() -> (Project, worktree::TaskWorktree) {
     let project = with_tasks(&[("T-1", "true")]);
     let tree = commit_accepted_work(&project, "T-1", "work", "one\n");
     fs::write(tree.path.join("work"), "two\n").unwrap();

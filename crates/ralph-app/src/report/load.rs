@@ -2,7 +2,7 @@
 use ralph_engine::project::Project;
 use ralph_store::{Store, TaskRow};
 
-use super::document::{ReportBlock, ReportCell, ReportDocument, ReportFact, ReportTable, ReportTone};
+use super::document::{ReportBlock, ReportCell, ReportDocument, ReportFact, ReportTable};
 use super::run_section::{run_blocks, tone_of_status};
 use crate::error::AppResult;
 use crate::maintenance::{DiffDetail, diff_run};

@@ -7,8 +7,8 @@ use ralph_core::outcome::exit_code;
 use crate::commands::out;
 use crate::error::CommandError;
 use crate::report::{
-    CiReport, CiSystem, JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, RunHeading, StateReport, ThreadedReporter,
-    detect_ci_system,
+    CiReport, CiSystem, JsonReport, NotifyOnFirstFact, PlainReport, ReportDetail, RunHeading, StateReport,
+    ThreadedReporter, detect_ci_system,
 };
 use ralph_app::config::ConfigSource;
 use ralph_app::run::BackgroundOutput;

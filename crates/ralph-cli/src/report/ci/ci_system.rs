@@ -5,7 +5,9 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CiSystem {
     /// It folds groups of lines, and shows a summary of the job in Markdown if it names a file for it.
-    GithubActions { summary_file: Option<PathBuf> },
+    GithubActions {
+        summary_file: Option<PathBuf>,
+    },
     Other,
 }
 
@@ -24,7 +26,9 @@ mod tests {
     use super::*;
 
     fn detect(variables: &[(&str, &str)]) -> Option<CiSystem> {
-        detect_ci_system(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        detect_ci_system(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     #[test] // spec: U1

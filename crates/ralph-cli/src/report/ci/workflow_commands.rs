@@ -99,6 +99,9 @@ mod tests {
 
     #[test] // spec: U1
     fn a_command_that_is_written_in_pieces_is_found() {
-        assert_eq!(written(&["a\n:", ":set-output name=x::", "y\n", "##", "[group]"]), "a\n: :set-output name=x::y\n## [group]");
+        assert_eq!(
+            written(&["a\n:", ":set-output name=x::", "y\n", "##", "[group]"]),
+            "a\n: :set-output name=x::y\n## [group]"
+        );
     }
 }

@@ -104,6 +104,7 @@ impl<'a> NodeChange<'a> {
             | WorkflowFact::Resumed
             | WorkflowFact::ChildStarted { .. }
             | WorkflowFact::Judged { .. }
+            | WorkflowFact::Receipt { .. }
             | WorkflowFact::Message { .. }
             | WorkflowFact::Waiting
             | WorkflowFact::Finished { .. } => return None,

@@ -77,7 +77,7 @@ fn failure_blocks(project: &Project, view: &RunView, why: Option<&ExplanationVie
     if let Some(why) = why {
         let explained = &why.explained;
         blocks.push(ReportBlock::Section("Why"));
-        blocks.push(ReportBlock::Paragraph(format!("{}: {}", explained.rule.label(), explained.rule.sentence())));
+        blocks.push(ReportBlock::Sentence(explained.rule.sentence()));
         let numbers = explained.numbers.iter().map(|number| number.text());
         let evidence = explained.evidence.iter().map(|line| line.text.clone());
         let lines: Vec<String> = numbers.chain(evidence).collect();
@@ -108,8 +108,8 @@ fn check_name(check: &CheckRow) -> String {
 fn criteria_blocks(view: &RunView) -> Vec<ReportBlock> {
     let rows = criteria_rows(view.iterations(), view.checks());
     if rows.is_empty() {
-        let text = "No check has verified a claim of this run.";
-        return vec![ReportBlock::Section("Criteria"), ReportBlock::Paragraph(text.to_owned())];
+        let sentence = ReportBlock::Sentence("No check has verified a claim of this run.");
+        return vec![ReportBlock::Section("Criteria"), sentence];
     }
     let numbers = view.iterations().iter().map(|iteration| iteration.number.to_string());
     let columns = std::iter::once("criterion".to_owned()).chain(numbers).chain(["last evidence".to_owned()]);

@@ -28,7 +28,7 @@ pub async fn load_report(project: &Project, id: Option<&str>) -> AppResult<Repor
     let mut blocks = run_blocks(project, &view, why.as_ref()).await;
     insert_changed_files(&mut blocks, project, view.id()).await;
     Ok(ReportDocument {
-        title: format!("ralph run {} · {}", short_id(view.id()), run_title(view.row())),
+        title: format!("Report of run {} · {}", short_id(view.id()), run_title(view.row())),
         headline: view.headline().to_owned(),
         tone: tone_of_status(&view.row().status),
         blocks,
@@ -62,7 +62,7 @@ async fn report_task(project: &Project, store: Store, row: &TaskRow) -> AppResul
         blocks.extend(part_of_run(project, view, view.row().role.as_deref().unwrap_or("run")).await);
     }
     Ok(ReportDocument {
-        title: format!("ralph task {} · {}", task.id, task.title),
+        title: format!("Report of task {} · {}", task.id, task.title),
         headline: why.explained.headline,
         tone: tone_of_status(status),
         blocks,
@@ -109,7 +109,7 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
         blocks.extend(part_of_run(project, pass, node).await);
     }
     Ok(ReportDocument {
-        title: format!("ralph workflow run {} · {}", short_id(&run.id), workflow_title(&run.workflow, &run.message)),
+        title: format!("Report of workflow run {} · {}", short_id(&run.id), workflow_title(&run.workflow, &run.message)),
         headline: why.explained.headline,
         tone: tone_of_status(&run.status),
         blocks,

@@ -30,6 +30,8 @@ pub enum ReportBlock {
     Part(String),
     Facts(Vec<ReportFact>),
     Paragraph(String),
+    /// Words of ralph alone.
+    Sentence(&'static str),
     List(Vec<String>),
     Table(ReportTable),
     Code(String),

@@ -39,6 +39,7 @@ fn write_block(html: &mut String, block: &ReportBlock) {
         ReportBlock::Part(title) => writeln!(html, "<h2>{}</h2>", escape(title)),
         ReportBlock::Facts(facts) => writeln!(html, "<dl>\n{}</dl>", facts.iter().map(fact_html).collect::<String>()),
         ReportBlock::Paragraph(text) => writeln!(html, "<p>{}</p>", escape(text)),
+        ReportBlock::Sentence(text) => writeln!(html, "<p>{}</p>", escape(text)),
         ReportBlock::List(items) => {
             let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escape(item))).collect();
             writeln!(html, "<ul>\n{items}</ul>")

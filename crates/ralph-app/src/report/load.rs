@@ -28,7 +28,7 @@ pub async fn load_report(project: &Project, id: Option<&str>) -> AppResult<Repor
     let mut blocks = run_blocks(project, &view, why.as_ref()).await;
     insert_changed_files(&mut blocks, project, view.id()).await;
     Ok(ReportDocument {
-        title: format!("ralph run {} · {}", short_id(view.id()), run_title(view.row())),
+        title: format!("Report of run {} · {}", short_id(view.id()), run_title(view.row())),
         headline: view.headline().to_owned(),
         tone: tone_of_status(&view.row().status),
         blocks,
@@ -62,7 +62,7 @@ async fn report_task(project: &Project, store: Store, row: &TaskRow) -> AppResul
         blocks.extend(part_of_run(project, view, view.row().role.as_deref().unwrap_or("run")).await);
     }
     Ok(ReportDocument {
-        title: format!("ralph task {} · {}", task.id, task.title),
+        title: format!("Report of task {} · {}", task.id, task.title),
         headline: why.explained.headline,
         tone: tone_of_status(status),
         blocks,
@@ -88,18 +88,19 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
     store.close().await;
     let why = explain_decision(project, Some(&view.run.id), None).await?;
     let run = &view.run;
+    let mut facts = vec![
+        ReportFact::new("status", run.status.clone()),
+        ReportFact::new("proof", view.proof.map_or("none", |proof| proof.as_str())),
+        ReportFact::new("run", run.id.clone()),
+    ];
+    facts.extend((!run.message.is_empty()).then(|| ReportFact::new("message", run.message.clone())));
+    facts.push(ReportFact::new("started", format_timestamp(run.started_at)));
+    facts.push(ReportFact::new("ended", run.ended_at.map_or_else(|| "not yet".to_owned(), format_timestamp)));
+    facts.push(ReportFact::new("spent", format_cost(view.cost_micros)));
     let mut blocks = vec![
-        ReportBlock::Facts(vec![
-            ReportFact::new("status", run.status.clone()),
-            ReportFact::new("proof", view.proof.map_or("none", |proof| proof.as_str())),
-            ReportFact::new("run", run.id.clone()),
-            ReportFact::new("message", run.message.clone()),
-            ReportFact::new("started", format_timestamp(run.started_at)),
-            ReportFact::new("ended", run.ended_at.map_or_else(|| "not yet".to_owned(), format_timestamp)),
-            ReportFact::new("spent", format_cost(view.cost_micros)),
-        ]),
+        ReportBlock::Facts(facts),
         ReportBlock::Section("Why"),
-        ReportBlock::Paragraph(format!("{}: {}", why.explained.rule.label(), why.explained.rule.sentence())),
+        ReportBlock::Sentence(why.explained.rule.sentence()),
     ];
     let evidence: Vec<String> = why.explained.evidence.iter().map(|line| line.text.clone()).collect();
     blocks.extend((!evidence.is_empty()).then_some(ReportBlock::List(evidence)));
@@ -108,7 +109,7 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
         blocks.extend(part_of_run(project, pass, node).await);
     }
     Ok(ReportDocument {
-        title: format!("ralph workflow run {} · {}", short_id(&run.id), workflow_title(&run.workflow, &run.message)),
+        title: format!("Report of workflow run {} · {}", short_id(&run.id), workflow_title(&run.workflow, &run.message)),
         headline: why.explained.headline,
         tone: tone_of_status(&run.status),
         blocks,
@@ -118,8 +119,10 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
 fn node_table(view: &WorkflowRunView) -> ReportTable {
     let columns = ["node", "iteration", "status", "took"].map(str::to_owned).to_vec();
     let rows = view.nodes.iter().filter(|node| node.item.is_none()).map(|node| {
+        // A node outside of loops has no iteration.
+        let iteration = if node.generation == 0 { String::new() } else { node.generation.to_string() };
         let took = node.started_at.zip(node.ended_at).map(|(from, until)| format_elapsed(until.saturating_sub(from)));
-        let cells = [node.node.clone(), node.generation.to_string(), node.status.clone(), took.unwrap_or_default()];
+        let cells = [node.node.clone(), iteration, node.status.clone(), took.unwrap_or_default()];
         cells.map(ReportCell::text).to_vec()
     });
     ReportTable { columns, rows: rows.collect() }
@@ -128,9 +131,9 @@ fn node_table(view: &WorkflowRunView) -> ReportTable {
 /// Adds the files that a run or task changed, before the receipt. Files that cannot be compared hide nothing else.
 async fn insert_changed_files(blocks: &mut Vec<ReportBlock>, project: &Project, id: &str) {
     let changed = match diff_run(project, Some(id), DiffDetail::FileList).await {
-        Ok(diff) if diff.text.trim().is_empty() => ReportBlock::Paragraph("No file has changed.".to_owned()),
+        Ok(diff) if diff.text.trim().is_empty() => ReportBlock::Sentence("No file has changed."),
         Ok(diff) => ReportBlock::Code(diff.text),
-        Err(_) => ReportBlock::Paragraph("The files before and after are not known.".to_owned()),
+        Err(_) => ReportBlock::Sentence("The files before and after are not known."),
     };
     let is_late = |block: &ReportBlock| matches!(block, ReportBlock::Section("Changed tests" | "Receipt" | "Prompts"));
     let place = blocks.iter().position(is_late).unwrap_or(blocks.len());
@@ -151,6 +154,7 @@ fn sum_known(costs: impl Iterator<Item = Option<i64>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::document::ReportTone;
 
     // spec: U6, O2
     #[test]

@@ -42,6 +42,7 @@ fn block_text(block: &ReportBlock) -> String {
             facts.iter().map(|fact| format!("- {}: {}\n", fact.label, code_span(&fact.value))).collect()
         }
         ReportBlock::Paragraph(text) => format!("{}\n", code_span(text)),
+        ReportBlock::Sentence(text) => format!("{text}\n"),
         ReportBlock::List(items) => items.iter().map(|item| format!("- {}\n", code_span(item))).collect(),
         ReportBlock::Table(table) => table_text(table),
         ReportBlock::Code(code) => code_block(code),

@@ -5,6 +5,8 @@ mod html;
 mod load;
 mod markdown;
 mod run_section;
+#[cfg(test)]
+mod snapshot_tests;
 
 pub use document::{ReportBlock, ReportDocument, ReportTone};
 pub use html::render_html;

@@ -1,4 +1,5 @@
 //! The sections of a report about one run.
+use ralph_core::explanation::RuleNumber;
 use ralph_core::receipt::Receipt;
 use ralph_engine::project::Project;
 use ralph_store::{CheckRow, IterationRow};
@@ -71,33 +72,34 @@ fn format_spend(cost_micros: Option<i64>, input_tokens: Option<i64>, output_toke
     format!("{}, {tokens}", format_cost(cost_micros))
 }
 
-/// Returns the rule that decided, and the first failing check with its output.
+/// Returns the first failing check with its output, and the rule that decided.
 fn failure_blocks(project: &Project, view: &RunView, why: Option<&ExplanationView>) -> Vec<ReportBlock> {
-    let mut blocks = Vec::new();
-    if let Some(why) = why {
-        let explained = &why.explained;
-        blocks.push(ReportBlock::Section("Why"));
-        blocks.push(ReportBlock::Paragraph(format!("{}: {}", explained.rule.label(), explained.rule.sentence())));
-        let numbers = explained.numbers.iter().map(|number| number.text());
-        let evidence = explained.evidence.iter().map(|line| line.text.clone());
-        let lines: Vec<String> = numbers.chain(evidence).collect();
-        blocks.extend((!lines.is_empty()).then_some(ReportBlock::List(lines)));
-    }
-    let Some(check) = view.first_failing_check() else { return blocks };
-    blocks.push(ReportBlock::Section("First failing evidence"));
+    let failing = view.first_failing_check();
+    let mut blocks = failing.map(|check| failing_check_blocks(project, view, check)).unwrap_or_default();
+    let Some(explained) = why.map(|why| &why.explained) else { return blocks };
+    blocks.push(ReportBlock::Section("Why"));
+    blocks.push(ReportBlock::Sentence(explained.rule.sentence()));
+    // Lines of output are shown above.
+    let is_output = |text: &str| failing.is_some() && text.starts_with('|');
+    let evidence = explained.evidence.iter().map(|line| line.text.clone()).filter(|text| !is_output(text));
+    let lines: Vec<String> = explained.numbers.iter().map(RuleNumber::text).chain(evidence).collect();
+    blocks.extend((!lines.is_empty()).then_some(ReportBlock::List(lines)));
+    blocks
+}
+
+fn failing_check_blocks(project: &Project, view: &RunView, check: &CheckRow) -> Vec<ReportBlock> {
     let mut facts = vec![
         ReportFact::new("check", check_name(check)),
         ReportFact::new("iteration", check.iteration.to_string()),
         ReportFact::new("reason", check.reason.clone()),
     ];
-    if check.method == "external" {
-        facts.push(ReportFact::new("repeat", check.command.clone()));
+    if check.method == "external" && check.name.is_some() {
+        facts.push(ReportFact::new("command", check.command.clone()));
     }
-    blocks.push(ReportBlock::Facts(facts));
     let output = read_check_log(project, view.id(), check, MAX_EVIDENCE_BYTES);
     let output = output.map(|log| log.text).filter(|text| !text.trim().is_empty());
-    blocks.extend(output.map(ReportBlock::Code));
-    blocks
+    let section = [ReportBlock::Section("First failing evidence"), ReportBlock::Facts(facts)];
+    section.into_iter().chain(output.map(ReportBlock::Code)).collect()
 }
 
 fn check_name(check: &CheckRow) -> String {
@@ -108,8 +110,8 @@ fn check_name(check: &CheckRow) -> String {
 fn criteria_blocks(view: &RunView) -> Vec<ReportBlock> {
     let rows = criteria_rows(view.iterations(), view.checks());
     if rows.is_empty() {
-        let text = "No check has verified a claim of this run.";
-        return vec![ReportBlock::Section("Criteria"), ReportBlock::Paragraph(text.to_owned())];
+        let sentence = ReportBlock::Sentence("No check has verified a claim of this run.");
+        return vec![ReportBlock::Section("Criteria"), sentence];
     }
     let numbers = view.iterations().iter().map(|iteration| iteration.number.to_string());
     let columns = std::iter::once("criterion".to_owned()).chain(numbers).chain(["last evidence".to_owned()]);

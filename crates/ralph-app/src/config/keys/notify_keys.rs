@@ -35,5 +35,5 @@ pub(in crate::config) const NOTIFY_KEYS: &[ConfigKey<NotifyDraft>] = &[
     slot_key("quiet", "Hours of local time in which messages are kept: 22:00-07:00", |t| SettingSlot::MaybeText(&mut t.quiet)),
     slot_key("digest", "When messages that were kept are sent, as one; without quiet hours, all messages are kept",
         |t| SettingSlot::MaybeText(&mut t.digest)),
-    slot_key("link", "The address under which you reach `ralph serve`, for links in messages", |t| SettingSlot::MaybeText(&mut t.link)),
+    slot_key("link", "The address under which you reach the server, for links in messages", |t| SettingSlot::MaybeText(&mut t.link)),
 ];

@@ -188,5 +188,5 @@ fn read_link(draft: &NotifyDraft) -> Result<Option<String>, ValueError> {
         return Ok(Some(link.trim_end_matches('/').to_owned()));
     }
     Err(ValueError::new(format!("link: {link:?} is not an address of a server"))
-        .with_hint("write the address under which you reach `ralph serve`, such as https://ralph.example.net"))
+        .with_hint("write the address under which you reach the server, such as https://ralph.example.net"))
 }

@@ -1,5 +1,6 @@
 //! The projections: which rows each fact changes.
 use ralph_core::attempt::ModelSpend;
+use ralph_core::decision::PersonDecision;
 use ralph_core::event::UnixMillis;
 use ralph_core::evidence::{CheckEvidence, Verdict, sum_judge_spend};
 use ralph_core::fact::{AttemptResult, ClaimFact, Fact};
@@ -36,14 +37,7 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         | Fact::AgentWaiting { .. }
         | Fact::RunRejected { .. }
         | Fact::StopRequested { .. } => vec![],
-        Fact::RunAccepted { accepted_by, .. } => vec![
-            sql!(
-                "UPDATE runs SET accepted_by = $1 WHERE id = $2",
-                serde_json::to_string(accepted_by).unwrap_or_default().as_str(),
-                run
-            ),
-            task_changes::accept_blocked_stage(run, context.at),
-        ],
+        Fact::RunAccepted { accepted_by, .. } => project_run_accepted(context, accepted_by),
         Fact::AgentChanged { agent, .. } => {
             vec![sql!("UPDATE runs SET agent_now = $1 WHERE id = $2", agent.as_str(), run)]
         }
@@ -82,6 +76,13 @@ pub(crate) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
             statements
         }
     }
+}
+
+fn project_run_accepted(context: FactContext<'_>, accepted_by: &PersonDecision) -> Vec<SqlStatement> {
+    let FactContext { run, at } = context;
+    let decision = serde_json::to_string(accepted_by).unwrap_or_default();
+    let accept = sql!("UPDATE runs SET accepted_by = $1 WHERE id = $2", decision.as_str(), run);
+    vec![accept, task_changes::accept_blocked_stage(run, at)]
 }
 
 fn project_claim(run: &str, iteration: u32, claim: &ClaimFact) -> Vec<SqlStatement> {

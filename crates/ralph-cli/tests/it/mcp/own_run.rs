@@ -153,17 +153,18 @@ fn an_agent_reads_and_changes_only_its_own_run() {
 
 /// A task with a check and guidance, worked on by an agent that follows the script.
 fn work_on_task(project: &Project, steps: &str) -> crate::harness::CallOutput {
-    std::fs::create_dir(project.root().join("specs")).unwrap();
+    fs::create_dir(project.root().join("specs")).unwrap();
     project.write("specs/shop.md", "# The shop\n");
     project.commit();
     let create = ["task", "create", "T-1", "shop", "Sell things", "--outcome", "things are sold"];
-    project.ralph(create).args(["--acceptance", "a receipt is printed"]).output().expect(0);
+    let proof = ["--acceptance", "a receipt is printed", "--coder-verify-cmd", "make test"];
+    project.ralph(create).args(proof).output().expect(0);
     project.ralph(["guide", "T-1", "Use the blue paper", "--keep"]).output().expect(0);
     let script = project.script(steps);
     let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--output-format", "claude"];
     let call = project.ralph(["task", "run", "T-1", "--max-iterations", "1", "--json"]).args(agent);
     let call = call.args(["--agent-arg=script".to_owned(), format!("--agent-arg={script}")]);
-    with_tools(project, call).start().wait_without_invariants()
+    with_tools(project, call).output().expect(3)
 }
 
 // spec: U8

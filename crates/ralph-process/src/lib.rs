@@ -1,6 +1,7 @@
 //! Runs programs as supervised process trees, so that no process outlives its job.
 //!
-//! ralph forks a small keeper process before any thread exists; the keeper forks one supervisor per job, in advance.
+//! ralph forks a small keeper process before any thread exists; the keeper forks supervisors in advance and gives
+//! one job at a time to each.
 //! The supervisor adopts every orphan of its job, and kills the whole tree on command, after the program has exited, or
 //! when ralph dies. If a supervisor is killed, the keeper takes over; if both are killed, ralph does. This crate does
 //! not decide when a job should stop and does not interpret its output.

@@ -49,8 +49,9 @@ pub use kept_guidance::{clear_workflow_guidance, keep_workflow_guidance, list_wo
 pub use log::WorkflowLog;
 pub use lookup::{
     FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, StoredLoopReceipt, TimedEvent, WorkflowRunPage,
-    WorkflowRunView, find_workflow_run, list_active_workflow_runs, list_workflow_runs, load_open_questions,
-    load_timed_events, load_workflow_run_page, names_workflow_run, with_actual_status, workflow_proof, workflow_title,
+    WorkflowRunView, find_root_run, find_workflow_run, list_active_workflow_runs, list_workflow_runs,
+    load_open_questions, load_timed_events, load_workflow_run_page, names_workflow_run, with_actual_status,
+    workflow_proof, workflow_title,
 };
 pub use loop_receipt::{CompletionChannel, LoopReceipt};
 pub(crate) use node_report::note_of;

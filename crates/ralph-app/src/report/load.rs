@@ -109,7 +109,11 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
         blocks.extend(part_of_run(project, pass, node).await);
     }
     Ok(ReportDocument {
-        title: format!("Report of workflow run {} · {}", short_id(&run.id), workflow_title(&run.workflow, &run.message)),
+        title: format!(
+            "Report of workflow run {} · {}",
+            short_id(&run.id),
+            workflow_title(&run.workflow, &run.message)
+        ),
         headline: why.explained.headline,
         tone: tone_of_status(&run.status),
         blocks,

@@ -43,17 +43,17 @@ pub fn start_here_or_detached(
 ) -> Result<u8, CommandError> {
     if background.is_requested() {
         let source = config.clone();
-        return run_detached(prepared, output, config, |run, output| execute_run(run, output, Some(source)));
+        return run_detached(prepared, output, config, |run, output| execute_run(run, output, Some(&source)));
     }
     let show = output.output_mode(prepared.plan());
-    execute_run(prepared, show, Some(config))
+    execute_run(prepared, show, Some(&config))
 }
 
 /// Runs to the end and prints the result. Without a source of the configuration, no notification is sent.
 pub fn execute_run(
     prepared: PreparedRun,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     with_keeper(|keeper| execute_with_keeper(prepared, keeper, output, config))
 }
@@ -63,7 +63,7 @@ pub async fn execute_with_keeper(
     prepared: PreparedRun,
     keeper: Keeper,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     let started = start_run(prepared, run_host(keeper)).await?;
     match output {
@@ -82,12 +82,12 @@ pub fn run_host(keeper: Keeper) -> RunHost {
 pub async fn drive_and_report(
     started: StartedRun,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     let audience = output.audience();
     let parked = ParkedRun::for_background(&started, &output)?;
     let RunReporter { mut report, has_summary } = output.start_reporter(started.plan().spec.policy.max_iterations)?;
-    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config.as_ref());
+    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config);
     let driven = started.drive(&mut report).await;
     // Prints the last lines of the report before the summary.
     drop(report);

@@ -1,4 +1,5 @@
 //! Loads the report of a run, of a task with all its stages, or of a workflow run with the runs of its agents.
+use ralph_core::receipt::ProofLevel;
 use ralph_engine::project::Project;
 use ralph_store::{Store, TaskRow};
 
@@ -90,7 +91,7 @@ async fn report_workflow(project: &Project, id: Option<&str>) -> AppResult<Repor
     let run = &view.run;
     let mut facts = vec![
         ReportFact::new("status", run.status.clone()),
-        ReportFact::new("proof", view.proof.map_or("none", |proof| proof.as_str())),
+        ReportFact::new("proof", view.proof.map_or("none", ProofLevel::as_str)),
         ReportFact::new("run", run.id.clone()),
     ];
     facts.extend((!run.message.is_empty()).then(|| ReportFact::new("message", run.message.clone())));

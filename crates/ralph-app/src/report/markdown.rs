@@ -153,7 +153,7 @@ pub(super) mod tests {
             let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
             match fence {
                 Some(open) if line.len() >= open.len() && line.chars().all(|character| character == '`') => {
-                    fence = None
+                    fence = None;
                 }
                 Some(_) => {}
                 None if ticks.len() >= 3 && !line[ticks.len()..].contains('`') => fence = Some(ticks),

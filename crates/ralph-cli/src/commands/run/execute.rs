@@ -46,17 +46,17 @@ pub fn start_here_or_detached(
 ) -> Result<u8, CommandError> {
     if background.is_requested() {
         let source = config.clone();
-        return run_detached(prepared, output, config, |run, output| execute_run(run, output, Some(source)));
+        return run_detached(prepared, output, config, |run, output| execute_run(run, output, Some(&source)));
     }
     let show = output.output_mode(prepared.plan());
-    execute_run(prepared, show, Some(config))
+    execute_run(prepared, show, Some(&config))
 }
 
 /// Runs to the end and prints the result. Without a source of the configuration, no notification is sent.
 pub fn execute_run(
     prepared: PreparedRun,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     with_keeper(|keeper| execute_with_keeper(prepared, keeper, output, config))
 }
@@ -66,7 +66,7 @@ pub async fn execute_with_keeper(
     prepared: PreparedRun,
     keeper: Keeper,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     let started = start_run(prepared, run_host(keeper)).await?;
     match output {
@@ -92,12 +92,12 @@ fn run_heading(plan: &RunPlan) -> RunHeading {
 pub async fn drive_and_report(
     started: StartedRun,
     output: OutputMode,
-    config: Option<ConfigSource>,
+    config: Option<&ConfigSource>,
 ) -> Result<u8, CommandError> {
     let audience = output.audience();
     let parked = ParkedRun::for_background(&started, &output)?;
     let RunReporter { mut report, has_summary } = output.start_reporter(run_heading(started.plan()))?;
-    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config.as_ref());
+    let notifications = CommandNotifications::start_with_config(&started.plan().context.project, config);
     let state_requests = report.state_requester().map(forward_state_requests);
     let driven = {
         let state_requests = async {

@@ -62,7 +62,7 @@ impl ParkedRun {
                 let output = BackgroundOutput { log: self.log, startup_pipe: None };
                 let config = self.config.clone();
                 let mode = OutputMode::Background(BackgroundMode { output, config: self.config });
-                resume_and_report(*run, self.keeper, mode, config).await
+                resume_and_report(*run, self.keeper, mode, &config).await
             }
             PreparedResume::NotNeeded(ResumeNotNeeded::Ended(ended)) => Ok(ended.end.exit_code),
             PreparedResume::NotNeeded(ResumeNotNeeded::WokenUp { .. } | ResumeNotNeeded::PauseWithdrawn { .. }) => {

@@ -69,8 +69,9 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     // This process can ask questions; the background process cannot.
     match block_on(continue_and_prepare(args, &project))? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
-            run_detached(*run, &args.output, args.config.source(), |run, output| {
-                with_keeper(|keeper| resume_and_report(run, keeper, output, args.config.source()))
+            let source = args.config.source();
+            run_detached(*run, &args.output, source.clone(), |run, output| {
+                with_keeper(|keeper| resume_and_report(run, keeper, output, &source))
             })
         }
         PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
@@ -149,7 +150,7 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
     match continue_and_prepare(args, &project).await? {
         PreparedTarget::Run(PreparedResume::Resumable(run)) => {
             let output = args.output.output_mode(run.plan());
-            resume_and_report(*run, keeper, output, args.config.source()).await
+            resume_and_report(*run, keeper, output, &args.config.source()).await
         }
         PreparedTarget::Run(PreparedResume::NotNeeded(reason)) => {
             report_nothing_started(reason, args.output.audience())
@@ -162,7 +163,7 @@ pub async fn resume_and_report(
     run: ResumableRun,
     keeper: Keeper,
     output: OutputMode,
-    config: ConfigSource,
+    config: &ConfigSource,
 ) -> Result<u8, CommandError> {
     match resume_run(run, run_host(keeper), &TerminalInteraction).await? {
         ResumeStart::Started(started) => drive_and_report(*started, output, Some(config)).await,

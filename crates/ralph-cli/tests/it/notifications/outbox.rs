@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{SECRET, blocked_run, configure, first_target, webhook};
 use crate::harness::{Project, wait_until};
-use crate::server::platform_server::{PlatformAnswer, PlatformServer};
+use crate::server::platform_server::{PlatformAnswer, PlatformServer, ReceivedRequest};
 use crate::server::server_process::ServerProcess;
 use crate::work::pipeline;
 use crate::workflows::runs::{project_with, run_with};
@@ -152,7 +152,7 @@ fn many_messages_at_the_same_time_are_sent_as_one() {
         blocked_run(&project, "no key").env("RALPH_NOTIFY", "[]").output().expect(6);
     }
     complete(&project);
-    let messages: Vec<Value> = platform.received().iter().map(|request| request.json()).collect();
+    let messages: Vec<Value> = platform.received().iter().map(ReceivedRequest::json).collect();
     let counts = messages.iter().map(|message| message["count"].as_u64().unwrap());
     assert_eq!(counts.sum::<u64>(), 6, "every event arrives once: {messages:#?}");
     let digests: Vec<&Value> = messages.iter().filter(|message| message["type"] == "digest").collect();

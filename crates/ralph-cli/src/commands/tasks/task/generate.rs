@@ -31,7 +31,7 @@ pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
     };
     let prepared = prepare_generation(draft, request, project, &TerminalInteraction)?;
     let output = args.output.output_mode(prepared.plan());
-    execute_run(prepared, output, Some(args.config.source()))
+    execute_run(prepared, output, Some(&args.config.source()))
 }
 
 /// Returns the command of this program that validates a file with tasks.

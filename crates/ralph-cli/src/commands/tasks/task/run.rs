@@ -18,14 +18,14 @@ pub fn run(args: &TaskRunArgs) -> Result<u8, CommandError> {
     if args.background.is_requested() {
         let prepared = block_on(prepare(args, &settings, project))?;
         return run_detached(prepared, &args.output, args.config.source(), |run, output| {
-            execute_run(run, output, Some(args.config.source()))
+            execute_run(run, output, Some(&args.config.source()))
         });
     }
     // The keeper must be forked before the store starts its thread.
     with_keeper(async |keeper| {
         let prepared = prepare(args, &settings, project).await?;
         let output = args.output.output_mode(prepared.plan());
-        execute_with_keeper(prepared, keeper, output, Some(args.config.source())).await
+        execute_with_keeper(prepared, keeper, output, Some(&args.config.source())).await
     })
 }
 

@@ -62,13 +62,13 @@ fn schema(tool: AgentTool) -> JsonObject {
     let id = text("The id of your task or run. Leave it out to read your own.");
     let run = || text("The id of your run, from read_task.");
     match tool {
-        AgentTool::ReadTask => object(json!({ "id": id }), &[]),
-        AgentTool::ReadStatus => object(json!({}), &[]),
+        AgentTool::ReadTask => object(&json!({ "id": id }), &[]),
+        AgentTool::ReadStatus => object(&json!({}), &[]),
         AgentTool::ReportProgress => {
-            object(json!({ "run": run(), "message": text("What is done and what comes next.") }), &["run", "message"])
+            object(&json!({ "run": run(), "message": text("What is done and what comes next.") }), &["run", "message"])
         }
         AgentTool::ClaimCompletion => {
-            object(json!({ "run": run(), "summary": text("What you did.") }), &["run", "summary"])
+            object(&json!({ "run": run(), "summary": text("What you did.") }), &["run", "summary"])
         }
         AgentTool::RequestWait => {
             let properties = json!({
@@ -77,12 +77,12 @@ fn schema(tool: AgentTool) -> JsonObject {
                 "for": text("How long, such as 30m or 2h. Give this or `until`."),
                 "until": text("Until when, with a time zone, such as 2026-03-04T15:00:00Z."),
             });
-            object(properties, &["run", "reason"])
+            object(&properties, &["run", "reason"])
         }
         AgentTool::ReportBlocked => {
-            object(json!({ "run": run(), "reason": text("What you need from a person.") }), &["run", "reason"])
+            object(&json!({ "run": run(), "reason": text("What you need from a person.") }), &["run", "reason"])
         }
-        AgentTool::CreateFollowup => object(followup_properties(&run()), &["run", "id", "title"]),
+        AgentTool::CreateFollowup => object(&followup_properties(&run()), &["run", "id", "title"]),
     }
 }
 
@@ -106,7 +106,7 @@ fn text(description: &str) -> Value {
     json!({ "type": "string", "maxLength": MAX_TEXT_BYTES, "description": description })
 }
 
-fn object(properties: Value, required: &[&str]) -> JsonObject {
+fn object(properties: &Value, required: &[&str]) -> JsonObject {
     let schema = json!({
         "type": "object",
         "properties": properties,

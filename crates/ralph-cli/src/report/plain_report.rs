@@ -249,6 +249,11 @@ impl<W: Write> PlainReport<W> {
         self.print_wait(at, "the agent", delay_ms, reason);
     }
 
+    fn print_pause(&mut self) {
+        self.current_activity = "paused".to_owned();
+        self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
+    }
+
     fn print_limits(&mut self, limits: &ChangedLimits) {
         self.max_iterations = limits.max_iterations.unwrap_or(self.max_iterations);
         self.print_labeled(TextStyle::Bold, "limits", &limits.describe());
@@ -368,10 +373,7 @@ impl<W: Write + Send> RunObserver for PlainReport<W> {
             }
             Fact::Claim { claim, .. } => self.print_labeled(TextStyle::Dim, "no claim", &claim.why),
             Fact::Verdict { verdict, reason, checks, .. } => self.print_verdict(*verdict, reason, checks),
-            Fact::RunPaused { .. } => {
-                self.current_activity = "paused".to_owned();
-                self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` resumes it");
-            }
+            Fact::RunPaused { .. } => self.print_pause(),
             Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
             Fact::AgentReported { kind, words, .. } => self.print_labeled(TextStyle::Dim, kind.as_str(), words),
             Fact::StandingGuidance { words } => {

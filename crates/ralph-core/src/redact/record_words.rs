@@ -319,6 +319,7 @@ const RECORD_WORDS: &[&str] = &[
     "timer_fired",
     "too_many",
     "too_silent",
+    "tool_signal",
     "transient",
     "tree_after_checks",
     "trigger_rule",

@@ -17,7 +17,9 @@ fn initialize() -> Vec<Value> {
 }
 
 fn request(id: u64, method: &str, params: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+    message["params"] = params;
+    message
 }
 
 /// Adds what every request of the stateless revision carries.
@@ -31,7 +33,9 @@ fn stateless(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 fn call(id: u64, tool: &str, arguments: Value) -> Value {
-    request(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+    let mut params = json!({ "name": tool });
+    params["arguments"] = arguments;
+    request(id, "tools/call", params)
 }
 
 fn lines(messages: &[Value]) -> String {

@@ -1,5 +1,5 @@
 //! The real agents call the tools of `ralph mcp`, which is added to them as the guide says.
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fixture::{AgentSpec, Fixture};
 use super::{claude, codex};
@@ -27,7 +27,7 @@ fn a_claim_by_the_tool_is_verified(agent: &'static AgentSpec, options: &[&str], 
     let proof = ["--check", "grep hello greeting.txt", "--max-iterations", "1"];
     let answer = fixture.run("Write a greeting.").args(proof).args(options).output();
     let claim = answer.events_named("claim").pop().unwrap()["claim"]["why"].clone();
-    let said = fixture.server.asked().iter().map(|body| body.to_string()).collect::<Vec<_>>().join("\n");
+    let said = fixture.server.asked().iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(claim, "asserted with the tool claim_completion, and no work followed", "{}\n{said}", answer.stdout);
     let answer = answer.expect(0);
     assert_eq!(answer.events_named("agent.reported")[0]["words"], "There is a greeting.");

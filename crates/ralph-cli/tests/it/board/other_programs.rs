@@ -66,13 +66,13 @@ fn the_mouse_selects_opens_and_scrolls_when_it_is_asked_for() {
 #[test]
 fn control_characters_of_an_agent_do_not_reach_the_terminal() {
     let project = Project::new();
-    let agent = "cat > /dev/null; printf 'before\\033[2J\\033[1;1H\\033]0;stolen title\\007 and after\\n'\n\
+    let agent = "cat > /dev/null; printf 'The parser works.\\033[2J\\033[1;1H\\033]0;stolen title\\007 All tests pass.\\n'\n\
         echo '<promise>COMPLETE</promise>'";
     project.run_shell(agent).output().expect(0);
     let board = TmuxScreen::start_board(&project, ScreenSize::SMALL);
     board.wait_for("5 Ended (1)");
     board.press(&["5", "l"]);
-    board.wait_for("and after");
+    board.wait_for("All tests pass.");
     assert_ne!(board.title(), "stolen title");
     let shown = board.shown();
     assert!(shown.starts_with("ralph · "), "{shown}");

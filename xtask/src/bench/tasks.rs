@@ -24,7 +24,9 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     // All tasks depend on the first one. While it is blocked, a worker checks all of them and finds none ready.
     time_ralph_command(workspace, &project, &["task", "edit", "T-0", "--status", "blocked"])?;
     let rows = vec![
-        measure_row(workspace, &project, &format!("status, {count} tasks"), &["status", "--json"])?,
+        measure_row(workspace, &project, &format!("status, {count} tasks"), &["status"])?,
+        measure_row(workspace, &project, &format!("status for programs, {count} tasks"), &["status", "--json"])?,
+        measure_row(workspace, &project, &format!("inbox, {count} tasks"), &["inbox"])?,
         measure_row(workspace, &project, &format!("task list, {count} tasks"), &["task", "list", "--json"])?,
         measure_row(workspace, &project, &format!("next task, {count} tasks"), &["work", "--until-idle", "--json"])?,
     ];

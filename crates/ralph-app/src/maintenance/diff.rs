@@ -117,7 +117,7 @@ pub async fn diff_stored_iteration(
     detail: DiffDetail,
 ) -> AppResult<RunDiff> {
     compare_iteration(project, run, iteration, detail).await?.ok_or_else(|| {
-        AppError::preflight(format!("the files after iteration {iteration} of {run} are not stored"))
+        AppError::preflight(format!("the files after iteration {iteration} are not stored"))
             .with_cause("only runs in a separate work tree store them after each iteration, and a later run of a stage replaces them")
     })
 }

@@ -130,11 +130,12 @@ fn mark_span(mark: CheckMark, theme: Theme) -> Span<'static> {
 /// Returns the iterations, newest first: how each ended, and what its claim was worth.
 fn iteration_lines(grid: &RunGrid, style: SummaryStyle) -> Vec<Line<'static>> {
     let line = |iteration: &ralph_store::IterationRow| {
-        let took = iteration.duration_ms.map_or_else(|| "not ended".to_owned(), elapsed_words);
+        let took = iteration.duration_ms.map(|took| format!("  {}", elapsed_words(took))).unwrap_or_default();
         let cost = iteration.cost_micros.map(|micros| format!("  {}", format_cost(Some(micros)))).unwrap_or_default();
         let verdict = match (&iteration.verdict, iteration.claimed) {
             (Some(verdict), _) => verdict.replace('_', " "),
             (None, Some(true)) => "claimed".to_owned(),
+            (None, _) if iteration.duration_ms.is_none() => "not ended".to_owned(),
             (None, _) => "no claim".to_owned(),
         };
         let why = iteration.verdict_reason.as_deref().or(iteration.claim_reason.as_deref()).unwrap_or_default();
@@ -144,7 +145,7 @@ fn iteration_lines(grid: &RunGrid, style: SummaryStyle) -> Vec<Line<'static>> {
             Some(_) => "  ",
             None => "",
         };
-        let text = format!("{mark}[{}/{}] {verdict}  {took}{cost}  {why}", iteration.number, grid.run.max_iterations);
+        let text = format!("{mark}[{}/{}] {verdict}{took}{cost}  {why}", iteration.number, grid.run.max_iterations);
         cut_line(vec![Span::raw(text)], style.width)
     };
     grid.iterations.iter().rev().take(SHOWN_ITERATIONS).map(line).collect()

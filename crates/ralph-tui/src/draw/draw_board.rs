@@ -166,7 +166,7 @@ fn loaded_lines(state: &BoardState, theme: Theme, width: usize, height: usize) -
         LoadedDetail::Nothing => Vec::new(),
         LoadedDetail::Loading => vec![Line::styled("reading …", theme.dim())],
         LoadedDetail::Failed(lines) => {
-            lines.iter().skip(skip).take(height).map(|line| Line::raw(line.clone())).collect()
+            lines.iter().skip(skip).flat_map(|line| wrap(line, width)).take(height).map(Line::raw).collect()
         }
         LoadedDetail::Grids(grids) => {
             let card = state.detail.subject.as_ref().and_then(|subject| state.card_of(subject));

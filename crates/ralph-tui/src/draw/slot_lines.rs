@@ -26,15 +26,19 @@ pub(crate) fn slot_lines(number: usize, card: &BoardCard, style: CardStyle) -> V
     let running = running_words(live, style);
     let tool = tool_words(live);
     let cost = cost_words(card, live);
+    let tokens = format_tokens(live.input_tokens, live.output_tokens);
+    let tokens = tokens.map(|tokens| format!(" · tokens {tokens}")).unwrap_or_default();
+    let context = context_words(live);
     if slot_height(u16::try_from(style.width + 2).unwrap_or(u16::MAX)) == 2 {
         let first = format!("   {subject}   {position}   {running}");
-        let second = format!("  {tool} · {cost}");
+        let second = format!("  {tool} · {cost}{context}{tokens}");
         return vec![
             cut_line(vec![Span::styled(head, style.theme.strong()), Span::raw(first)], style.width),
             cut_line(vec![Span::raw(second)], style.width),
         ];
     }
     let mut lines = vec![cut_line(vec![Span::styled(head, style.theme.strong())], style.width)];
+    let (position, cost) = (format!("{position}{context}"), format!("{cost}{tokens}"));
     let below = [subject, position, running, tool, cost]
         .map(|text| cut_line(vec![Span::raw(format!("  {text}"))], style.width));
     lines.extend(below);
@@ -72,11 +76,13 @@ fn tool_words(live: &LiveLoop) -> String {
 
 fn cost_words(card: &BoardCard, live: &LiveLoop) -> String {
     let limit = live.max_cost_micros.map(|micros| format!(" of {}", format_cost(Some(micros)))).unwrap_or_default();
-    let tokens = format_tokens(live.input_tokens, live.output_tokens);
-    let tokens = tokens.map(|tokens| format!(" · tokens {tokens}")).unwrap_or_default();
-    let context = live.last_output.as_ref().and_then(|output| output.context_percent);
-    let context = context.map(|percent| format!(" · context {percent} %")).unwrap_or_default();
-    format!("Cost: {}{limit}{tokens}{context}", format_cost(card.cost_micros).trim_start_matches("cost "))
+    format!("Cost: {}{limit}", format_cost(card.cost_micros).trim_start_matches("cost "))
+}
+
+/// Returns the used part of the context, if the agent reports it.
+fn context_words(live: &LiveLoop) -> String {
+    let percent = live.last_output.as_ref().and_then(|output| output.context_percent);
+    percent.map(|percent| format!(" · context {percent} %")).unwrap_or_default()
 }
 
 #[cfg(test)]

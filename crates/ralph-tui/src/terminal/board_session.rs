@@ -50,7 +50,7 @@ pub fn run_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardErro
     };
     let loader =
         start_loader(context.clone(), LoaderOutput { events, readings: readings.clone() }).map_err(terminal_error)?;
-    let guard = TerminalGuard::enter(options.open_terminal, options.uses_mouse).map_err(terminal_error)?;
+    let guard = TerminalGuard::enter(options.open_terminal, options.uses_mouse, &panics).map_err(terminal_error)?;
     let backend = CrosstermBackend::new((options.open_terminal)());
     let screen = Terminal::new(backend).map_err(terminal_error)?;
     let mut session = BoardSession {

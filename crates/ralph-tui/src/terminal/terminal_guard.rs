@@ -16,20 +16,21 @@ pub(crate) type OpenTerminal = fn() -> Box<dyn Write + Send>;
 pub(crate) struct TerminalGuard {
     open: OpenTerminal,
     uses_mouse: bool,
-    is_taken: bool,
+    /// Whether the board has the terminal. It is put back once: a second time moves the cursor back over newer lines.
+    is_taken: Arc<AtomicBool>,
 }
 
 impl TerminalGuard {
-    /// Takes the terminal.
-    pub(crate) fn enter(open: OpenTerminal, uses_mouse: bool) -> io::Result<Self> {
-        let mut guard = Self { open, uses_mouse, is_taken: false };
+    /// Takes the terminal. After a panic, `panics` puts it back.
+    pub(crate) fn enter(open: OpenTerminal, uses_mouse: bool, panics: &PanicRestore) -> io::Result<Self> {
+        let mut guard = Self { open, uses_mouse, is_taken: Arc::clone(&panics.is_taken) };
         guard.take()?;
         Ok(guard)
     }
 
     pub(crate) fn take(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.is_taken = true;
+        self.is_taken.store(true, Ordering::Relaxed);
         let mut terminal = (self.open)();
         execute!(terminal, EnterAlternateScreen, Hide, EnableBracketedPaste)?;
         if self.uses_mouse {
@@ -40,15 +41,19 @@ impl TerminalGuard {
 
     /// Puts the terminal back as it was.
     pub(crate) fn restore(&mut self) {
-        if std::mem::replace(&mut self.is_taken, false) {
-            restore_terminal(self.open);
-        }
+        restore_once(self.open, &self.is_taken);
     }
 }
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         self.restore();
+    }
+}
+
+fn restore_once(open: OpenTerminal, is_taken: &AtomicBool) {
+    if is_taken.swap(false, Ordering::Relaxed) {
+        restore_terminal(open);
     }
 }
 
@@ -64,20 +69,21 @@ fn restore_terminal(open: OpenTerminal) {
 pub(crate) struct PanicRestore {
     previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>,
     has_panicked: Arc<AtomicBool>,
+    is_taken: Arc<AtomicBool>,
 }
 
 impl PanicRestore {
     pub(crate) fn install(open: OpenTerminal) -> Self {
         let previous: Arc<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync> = panic::take_hook().into();
         let then = Arc::clone(&previous);
-        let has_panicked = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&has_panicked);
+        let (has_panicked, is_taken) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (panicked, taken) = (Arc::clone(&has_panicked), Arc::clone(&is_taken));
         panic::set_hook(Box::new(move |info| {
-            flag.store(true, Ordering::Relaxed);
-            restore_terminal(open);
+            panicked.store(true, Ordering::Relaxed);
+            restore_once(open, &taken);
             then(info);
         }));
-        Self { previous, has_panicked }
+        Self { previous, has_panicked, is_taken }
     }
 
     /// Returns whether any thread has panicked: the terminal does not belong to the board any more.

@@ -35,9 +35,8 @@ fn the_log_opens_in_the_pager_and_the_board_comes_back_with_what_has_changed_mea
     // It belongs to the pager, and does not end the board.
     board.press(&["C-c", "Enter"]);
     board.wait_for("4 To do (3)");
-    board.press(&["?"]);
-    board.wait_for("keys that are valid here");
-    board.press(&["Escape", "q"]);
+    // Keys arrive at the board again.
+    board.press(&["q"]);
     board.wait_for_end();
 }
 
@@ -66,13 +65,13 @@ fn the_mouse_selects_opens_and_scrolls_when_it_is_asked_for() {
 #[test]
 fn control_characters_of_an_agent_do_not_reach_the_terminal() {
     let project = Project::new();
-    let agent = "cat > /dev/null; printf 'before\\033[2J\\033[1;1H\\033]0;stolen title\\007 and after\\n'\n\
+    let agent = "cat > /dev/null; printf 'The parser works.\\033[2J\\033[1;1H\\033]0;stolen title\\007 All tests pass.\\n'\n\
         echo '<promise>COMPLETE</promise>'";
     project.run_shell(agent).output().expect(0);
     let board = TmuxScreen::start_board(&project, ScreenSize::SMALL);
     board.wait_for("5 Ended (1)");
     board.press(&["5", "l"]);
-    board.wait_for("and after");
+    board.wait_for("All tests pass.");
     assert_ne!(board.title(), "stolen title");
     let shown = board.shown();
     assert!(shown.starts_with("ralph · "), "{shown}");

@@ -79,12 +79,14 @@ fn a_closed_terminal_ends_the_board_also_if_it_ignores_hangups() {
 #[test]
 fn a_panic_puts_the_terminal_back_before_its_message() {
     let project = Project::new();
-    let command = "echo before; RALPH_FAIL=board.drawn:2:panic \"$RALPH\" board; echo \"ended $?\"; read line; echo \"got $line\"";
+    let command = "echo before; RALPH_FAIL=board.drawn:2:panic \"$RALPH\" board; echo \"ended $?\"; read line; echo \"got $line\"; read more";
     let screen = TmuxScreen::start(&project, ScreenSize::SMALL, command);
     screen.wait_for("a test requested a panic at board.drawn");
-    screen.wait_for("ended ");
+    screen.wait_for("ended 70");
     let shown = screen.shown();
+    // What was there before is there again, and what follows does not overwrite it.
     assert!(shown.starts_with("before\n"), "{shown}");
+    assert!(shown.trim_end().ends_with("\nended 70"), "{shown}");
     screen.type_text("typed");
     screen.press(&["Enter"]);
     screen.wait_for("got typed");

@@ -78,8 +78,8 @@ impl ActivityRunner {
         call: &ChildCall,
         control: UnboundedReceiver<ControlEvent>,
     ) -> AppResult<WorkflowEnd> {
-        let prepared = match self.find_earlier_child(ready, call).await? {
-            EarlierChild::Ended(row) => return self.load_end(&row).await,
+        let prepared = match Box::pin(self.find_earlier_child(ready, call)).await? {
+            EarlierChild::Ended(row) => return Box::pin(self.load_end(&row)).await,
             EarlierChild::Open(row) => Box::pin(self.take_over_child(row)).await?,
             EarlierChild::Absent => Box::pin(self.create_child(ready, call)).await?,
         };

@@ -399,7 +399,7 @@ impl WorkflowDriver {
         let ready = prepare_activity(&self.graph, &self.state, &self.services, activity, work);
         let sender = self.sender.clone();
         let ready = match ready {
-            Ok(ready) => ready,
+            Ok(ready) => Box::new(ready),
             Err(reason) => {
                 let failure = NodeFailure { reason, kind: FailureKind::Permanent, child_outcome: None };
                 let _ = sender.send(DriverInput::Ended { activity, result: Box::new(ActivityResult::Failed(failure)) });

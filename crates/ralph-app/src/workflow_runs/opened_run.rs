@@ -124,7 +124,7 @@ impl OpenedRun {
 
     /// Drives the run to its end or to a question.
     pub async fn drive_graph(
-        self,
+        self: Box<Self>,
         host: Arc<WorkflowHost>,
         links: DriveLinks,
         worktree: Option<AssignedWorktree>,
@@ -140,13 +140,13 @@ impl OpenedRun {
 
     /// Returns the driver of the run. `worked_project` has the files of its own work tree, if it has one.
     async fn open_driver(
-        self,
+        self: Box<Self>,
         host: Arc<WorkflowHost>,
         links: DriveLinks,
         worked_project: Option<Project>,
     ) -> AppResult<Box<WorkflowDriver>> {
         let DriveLinks { control, observer, parent } = links;
-        let Self { run, project, inherited, message, spec, start, first_event } = self;
+        let Self { run, project, inherited, message, spec, start, first_event } = *self;
         let graph = Arc::new(compile(&spec)?);
         let settings = graph_settings(&spec);
         let state = match start.rows.nodes.is_empty() {

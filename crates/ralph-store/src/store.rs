@@ -102,6 +102,13 @@ impl Store {
     ) -> Result<FencedWrite, StoreError> {
         let _write_guard = self.begin_guarded_write().await?;
         let mut connection = self.connection.lock().await;
+        if let Some(fence) = &fence
+            && let Some(written) = connection.write_in_one_trip(fence, &statements).await
+        {
+            self.guard.refresh_stamps();
+            let is_written = written.map_err(|source| self.to_store_error(source))?;
+            return Ok(if is_written { FencedWrite::Written } else { FencedWrite::Refused });
+        }
         let written = async {
             let mut transaction = connection.begin_write().await?;
             let written = execute_fenced(&mut transaction, fence, statements).await?;

@@ -9,9 +9,9 @@ use ralph_core::outcome::{Outcome, RunEnd, exit_code};
 use ralph_core::receipt::ProofLevel;
 use ralph_core::workflow::graph::{
     ActivityId, ActivityResult, COMPLETE_DECISION, FailureKind, Graph, GraphEffect, GraphEnd, GraphEvent, GraphNotice,
-    GraphState, LoopGate, NodeFailure, NodeIndex, NodeState, NodeSuccess, PersonQuestion, advance,
+    GraphState, LoopGate, NodeFailure, NodeIndex, NodeSuccess, PersonQuestion, advance,
 };
-use ralph_core::workflow::{NodeKind, messages};
+use ralph_core::workflow::messages;
 use ralph_engine::run_driver::{Clock, ControlEvent, ControlInput, SignalRequest, stop_own_process, suspend_channel};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -19,7 +19,7 @@ use super::activity::ActivityRunner;
 use super::end_text::describe_end;
 use super::fact::WorkflowFact;
 use super::journal::{StepContents, WorkflowJournal};
-use super::loop_receipt::{CompletionChannel, LoopCompletions, ReceiptContext};
+use super::loop_receipt::{LoopCompletions, ReceiptContext, gate_iteration, unclaimed_channel};
 use super::metadata::RunMetadata;
 use super::parking::ParentLink;
 use super::questions::{OpenQuestion, QuestionText, describe_cancellation, describe_question, read_answer};
@@ -52,7 +52,7 @@ pub struct WorkflowEnd {
 
 /// A message from an activity or a timer.
 pub(super) enum DriverInput {
-    Ended { activity: ActivityId, result: ActivityResult },
+    Ended { activity: ActivityId, result: Box<ActivityResult> },
     RetryDelayOver { activity: ActivityId },
 }
 
@@ -62,7 +62,7 @@ pub struct WorkflowDriver {
     pub services: Arc<RunServices>,
     pub journal: WorkflowJournal,
     pub control: ControlInput,
-    pub progress: UnboundedReceiver<NodeProgress>,
+    pub progress: UnboundedReceiver<Box<NodeProgress>>,
     /// The questions that are stored as asked.
     asked: BTreeSet<String>,
     pub(super) active: BTreeMap<ActivityId, UnboundedSender<ControlEvent>>,
@@ -98,7 +98,7 @@ pub struct DriverParts {
     pub services: Arc<RunServices>,
     pub journal: WorkflowJournal,
     pub control: ControlInput,
-    pub progress: UnboundedReceiver<NodeProgress>,
+    pub progress: UnboundedReceiver<Box<NodeProgress>>,
     /// The questions that an earlier process has asked.
     pub asked: BTreeSet<String>,
     /// The run that has started this one, if one has.
@@ -139,27 +139,28 @@ impl WorkflowDriver {
         }
     }
 
-    /// Drives the run until it has ended, waits for a person, or is stopped.
-    pub async fn run(mut self) -> AppResult<WorkflowEnd> {
-        self.queue_stored_answers().await?;
+    /// Drives the run until it has ended, waits for a person, or is stopped. What it does between two waits is in boxes:
+    /// thousands of runs may wait in a process.
+    pub async fn run(mut self: Box<Self>) -> AppResult<WorkflowEnd> {
+        Box::pin(self.queue_stored_answers()).await?;
         loop {
             while let Some(event) = self.events.pop_front() {
-                self.apply_event(event).await?;
+                Box::pin(self.apply_event(event)).await?;
             }
             if let Some(end) = self.end.take() {
-                return self.finish(&end).await;
+                return Box::pin(self.finish(&end)).await;
             }
-            self.update_parking().await?;
+            Box::pin(self.update_parking()).await?;
             if !self.events.is_empty() {
                 continue;
             }
             if self.ends_waiting() {
-                return self.end_waiting().await;
+                return Box::pin(self.end_waiting()).await;
             }
             tokio::select! {
                 Some(input) = self.inputs.recv() => self.handle_input(input),
-                Some(progress) = self.progress.recv() => self.handle_progress(progress).await?,
-                event = self.control.next_event() => self.handle_control(event).await?,
+                Some(progress) = self.progress.recv() => Box::pin(self.handle_progress(*progress)).await?,
+                event = self.control.next_event() => Box::pin(self.handle_control(event)).await?,
             }
         }
     }
@@ -170,16 +171,16 @@ impl WorkflowDriver {
                 self.active.remove(&activity);
                 // The announcement of the activity is stored before its end.
                 while let Ok(progress) = self.progress.try_recv() {
-                    self.note_progress(progress);
+                    self.note_progress(*progress);
                 }
                 self.child_questions.remove(&activity);
                 if let ActivityResult::Completed(NodeSuccess { output, .. })
-                | ActivityResult::ReachedGate(LoopGate { output, .. }) = &result
+                | ActivityResult::ReachedGate(LoopGate { output, .. }) = result.as_ref()
                 {
                     self.metadata.set_last_output(output.text());
                 }
-                let is_completed = matches!(result, ActivityResult::Completed(_));
-                let ended = GraphEvent::ActivityEnded { activity, result };
+                let is_completed = matches!(*result, ActivityResult::Completed(_));
+                let ended = GraphEvent::ActivityEnded { activity, result: *result };
                 let exhausted = self.services.host.budget.is_exhausted().then(|| GraphEvent::BudgetExhausted {
                     reason: "the cost limit of the workflow run is reached".to_owned(),
                 });
@@ -398,10 +399,10 @@ impl WorkflowDriver {
         let ready = prepare_activity(&self.graph, &self.state, &self.services, activity, work);
         let sender = self.sender.clone();
         let ready = match ready {
-            Ok(ready) => ready,
+            Ok(ready) => Box::new(ready),
             Err(reason) => {
                 let failure = NodeFailure { reason, kind: FailureKind::Permanent, child_outcome: None };
-                let _ = sender.send(DriverInput::Ended { activity, result: ActivityResult::Failed(failure) });
+                let _ = sender.send(DriverInput::Ended { activity, result: Box::new(ActivityResult::Failed(failure)) });
                 return;
             }
         };
@@ -414,7 +415,7 @@ impl WorkflowDriver {
                 let reason = format!("internal error in ralph: {error}");
                 ActivityResult::Failed(NodeFailure { reason, kind: FailureKind::Permanent, child_outcome: None })
             });
-            let _ = sender.send(DriverInput::Ended { activity, result });
+            let _ = sender.send(DriverInput::Ended { activity, result: Box::new(result) });
         });
     }
 
@@ -438,7 +439,7 @@ impl WorkflowDriver {
         self.graph.node(node).map(|node| node.key.clone()).unwrap_or_default()
     }
 
-    async fn finish(mut self, end: &GraphEnd) -> AppResult<WorkflowEnd> {
+    async fn finish(mut self: Box<Self>, end: &GraphEnd) -> AppResult<WorkflowEnd> {
         let finished = self.describe_end(end);
         if finished.status != Outcome::Interrupted.as_str() {
             self.services.close_children(&finished.reason).await?;
@@ -484,17 +485,4 @@ impl WorkflowDriver {
             end => end,
         }
     }
-}
-
-/// Returns what completes a loop group if no activity has claimed it; `None` for other nodes.
-fn unclaimed_channel(graph: &Graph, node: &str) -> Option<CompletionChannel> {
-    let compiled = graph.node(graph.find(node)?)?;
-    let NodeKind::LoopGroup(group) = &compiled.definition.kind else { return None };
-    let has_signal = group.control.until.is_some();
-    Some(if has_signal { CompletionChannel::Signal } else { CompletionChannel::Checks })
-}
-
-/// Returns the iteration after which a loop asks at its gate.
-fn gate_iteration(state: &NodeState) -> Option<u32> {
-    if let NodeState::Asking { question: PersonQuestion::Gate(gate) } = state { Some(gate.iteration) } else { None }
 }

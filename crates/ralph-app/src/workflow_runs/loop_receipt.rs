@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use ralph_core::event::UnixMillis;
 use ralph_core::receipt::{ProofLevel, ReceiptCheck, WorkTreeSnapshot};
-use ralph_core::workflow::graph::{GraphFact, NodeOutcome, NodeState};
+use ralph_core::workflow::NodeKind;
+use ralph_core::workflow::graph::{Graph, GraphFact, NodeOutcome, NodeState, PersonQuestion};
 use ralph_engine::run_driver::format_timestamp;
 use ralph_store::receipt_file::canonical_json;
 use ralph_util::digest::sha256_hex;
@@ -216,6 +217,19 @@ impl LoopReceipt {
         };
         format!("{channel}{person}")
     }
+}
+
+/// Returns what completes a loop group if no activity has claimed it; `None` for other nodes.
+pub fn unclaimed_channel(graph: &Graph, node: &str) -> Option<CompletionChannel> {
+    let compiled = graph.node(graph.find(node)?)?;
+    let NodeKind::LoopGroup(group) = &compiled.definition.kind else { return None };
+    let has_signal = group.control.until.is_some();
+    Some(if has_signal { CompletionChannel::Signal } else { CompletionChannel::Checks })
+}
+
+/// Returns the iteration after which a loop asks at its gate.
+pub fn gate_iteration(state: &NodeState) -> Option<u32> {
+    if let NodeState::Asking { question: PersonQuestion::Gate(gate) } = state { Some(gate.iteration) } else { None }
 }
 
 #[cfg(test)]

@@ -124,13 +124,29 @@ impl OpenedRun {
 
     /// Drives the run to its end or to a question.
     pub async fn drive_graph(
-        self,
+        self: Box<Self>,
         host: Arc<WorkflowHost>,
         links: DriveLinks,
         worktree: Option<AssignedWorktree>,
     ) -> AppResult<DrivenRun> {
+        let worked_project = worktree.as_ref().map(|assigned| self.project.with_root(assigned.worktree.path.clone()));
+        // A run may have thousands of children: what the preparation needs is not kept while they wait.
+        let driver = Box::pin(self.open_driver(host, links, worked_project)).await?;
+        let log = driver.services.log.path().to_path_buf();
+        let end = Box::pin(driver.run()).await?;
+        let worktree = worktree.map(|assigned| deliver(&assigned, end.status == "completed"));
+        Ok(DrivenRun { end, worktree, log })
+    }
+
+    /// Returns the driver of the run. `worked_project` has the files of its own work tree, if it has one.
+    async fn open_driver(
+        self: Box<Self>,
+        host: Arc<WorkflowHost>,
+        links: DriveLinks,
+        worked_project: Option<Project>,
+    ) -> AppResult<Box<WorkflowDriver>> {
         let DriveLinks { control, observer, parent } = links;
-        let Self { run, project, inherited, message, spec, start, first_event } = self;
+        let Self { run, project, inherited, message, spec, start, first_event } = *self;
         let graph = Arc::new(compile(&spec)?);
         let settings = graph_settings(&spec);
         let state = match start.rows.nodes.is_empty() {
@@ -138,10 +154,7 @@ impl OpenedRun {
             false => GraphState::restore(&graph, settings, &start.rows),
         };
         let log = open_log(&project, &run, observer.as_ref());
-        let worked_project = match &worktree {
-            Some(assigned) => project.with_root(assigned.worktree.path.clone()),
-            None => inherited.unwrap_or_else(|| project.clone()),
-        };
+        let worked_project = worked_project.or(inherited).unwrap_or_else(|| project.clone());
         let mut journal = WorkflowJournal {
             store: Arc::clone(&host.store),
             run: run.clone(),
@@ -166,7 +179,7 @@ impl OpenedRun {
             project: worked_project,
             base_project: project,
             observer,
-            log: Arc::clone(&log),
+            log,
             log_budget,
             progress,
         };
@@ -182,10 +195,7 @@ impl OpenedRun {
             asked: start.asked,
             parent,
         };
-        // A run may have thousands of children: what the preparation needed is not kept while they wait.
-        let end = Box::pin(WorkflowDriver::new(parts).run()).await?;
-        let worktree = worktree.map(|assigned| deliver(&assigned, end.status == "completed"));
-        Ok(DrivenRun { end, worktree, log: log.path().to_path_buf() })
+        Ok(Box::new(WorkflowDriver::new(parts)))
     }
 }
 

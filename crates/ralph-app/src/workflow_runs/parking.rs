@@ -19,7 +19,7 @@ const PAUSED_REASON: &str = "paused by a person";
 
 /// The run that has started a child run, in the same process.
 pub struct ParentLink {
-    pub progress: UnboundedSender<NodeProgress>,
+    pub progress: UnboundedSender<Box<NodeProgress>>,
     /// The activity of the parent that the child run performs.
     pub activity: ActivityId,
 }
@@ -27,7 +27,7 @@ pub struct ParentLink {
 impl ParentLink {
     pub fn send(&self, event: ChildEvent) {
         // The parent has ended only if the process ends.
-        let _ = self.progress.send(NodeProgress::Child { activity: self.activity, event });
+        let _ = self.progress.send(Box::new(NodeProgress::Child { activity: self.activity, event }));
     }
 }
 
@@ -139,7 +139,7 @@ impl WorkflowDriver {
     }
 
     /// Stores that the run waits, and ends its driving: the answer starts another process.
-    pub(super) async fn end_waiting(mut self) -> AppResult<WorkflowEnd> {
+    pub(super) async fn end_waiting(mut self: Box<Self>) -> AppResult<WorkflowEnd> {
         let questions = self.open_questions();
         if !self.is_parked {
             self.store_waiting().await?;

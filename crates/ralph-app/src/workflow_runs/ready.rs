@@ -116,7 +116,8 @@ impl ActivityContext<'_> {
             own_worktree: child.own_worktree,
             parent_node: name_in_parent(self.graph, self.state, self.id),
         };
-        Ok((ReadyAction::Child(call), values))
+        // The child has its inputs. The list of a fan-out is among the values: each of its items would keep it.
+        Ok((ReadyAction::Child(call), NodeValues::default()))
     }
 
     fn find_items(&self, child: &ChildWorkflowNode) -> Result<(ReadyAction, NodeValues), String> {

@@ -74,8 +74,8 @@ pub struct RunServices {
     pub log: Arc<WorkflowLog>,
     /// For the logs of its programs.
     pub log_budget: LogBudget,
-    /// To the driver of the run.
-    pub progress: UnboundedSender<NodeProgress>,
+    /// To the driver of the run. A channel has room for many messages from the start, so that they are in boxes.
+    pub progress: UnboundedSender<Box<NodeProgress>>,
 }
 
 /// The progress of a node while it works.
@@ -170,12 +170,12 @@ impl RunServices {
     /// Announces the progress: the driver stores the message, and shows it.
     pub fn announce(&self, text: &str) {
         // The driver has ended only if the process ends.
-        let _ = self.progress.send(NodeProgress::Message { text: text.to_owned() });
+        let _ = self.progress.send(Box::new(NodeProgress::Message { text: text.to_owned() }));
     }
 
     /// Reports that an iteration of a loop has started.
     pub fn announce_iteration(&self, iteration: u32, max_iterations: u32) {
-        let _ = self.progress.send(NodeProgress::Iteration { iteration, max_iterations });
+        let _ = self.progress.send(Box::new(NodeProgress::Iteration { iteration, max_iterations }));
     }
 
     /// Ends the children that were stopped with this run: it will not continue them.
@@ -185,17 +185,17 @@ impl RunServices {
 
     /// Reports the text with which an iteration of a loop has ended.
     pub fn report_output(&self, text: &str) {
-        let _ = self.progress.send(NodeProgress::Output { text: text.to_owned() });
+        let _ = self.progress.send(Box::new(NodeProgress::Output { text: text.to_owned() }));
     }
 
     /// Reports what says that a loop is done, for its receipt.
     pub fn report_loop_claim(&self, node: &str, claim: LoopClaim) {
-        let _ = self.progress.send(NodeProgress::LoopClaimed { node: node.to_owned(), claim });
+        let _ = self.progress.send(Box::new(NodeProgress::LoopClaimed { node: node.to_owned(), claim }));
     }
 
     /// Reports the checks that accept the completion of a loop, for its receipt.
     pub fn report_loop_checks(&self, node: &str, checks: LoopChecks) {
-        let _ = self.progress.send(NodeProgress::LoopVerified { node: node.to_owned(), checks });
+        let _ = self.progress.send(Box::new(NodeProgress::LoopVerified { node: node.to_owned(), checks }));
     }
 
     /// Returns the files of the run as they are now, for a receipt; `None` if git cannot tell.
@@ -208,7 +208,7 @@ impl RunServices {
         let account = format!("{}/{activity}", self.run);
         self.host.budget.open_account(&account, ModelSpend::default()).record_spend(spend);
         let cost_micros = spend.cost_micros.unwrap_or(0);
-        let _ = self.progress.send(NodeProgress::Judged { activity: activity.to_owned(), cost_micros });
+        let _ = self.progress.send(Box::new(NodeProgress::Judged { activity: activity.to_owned(), cost_micros }));
     }
 
     pub fn warn(&self, text: &str) {

@@ -195,7 +195,7 @@ async fn drive_in_process(
         is_pausing: AtomicBool::new(false),
     };
     let links = DriveLinks { control, observer, parent: None };
-    let driven = opened.drive_graph(Arc::new(host), links, worktree).await;
+    let driven = Box::new(opened).drive_graph(Arc::new(host), links, worktree).await;
     let cost = match &driven {
         Ok(_) => load_tree_cost(&store, &run).await,
         Err(_) => Ok(None),

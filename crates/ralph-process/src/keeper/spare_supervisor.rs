@@ -14,7 +14,7 @@ use crate::unix::fork_process::fork_process;
 /// What a supervisor with a job tells its keeper, as one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SupervisorNotice {
-    /// The program was started, or could not be started.
+    /// The program of its first job was started, or could not be started.
     Started,
     /// Its job and all processes of the job are gone: it can take the next one.
     Free,

@@ -69,6 +69,8 @@ enum SupervisorAction {
 pub(crate) struct IdleSupervisor {
     /// `None` if no file descriptor was available for it.
     exit_notifier: Option<ChildExitNotifier>,
+    /// Whether it has had a job. Then the keeper does not wait for its start, because others are waiting.
+    has_worked: bool,
 }
 
 impl IdleSupervisor {
@@ -80,10 +82,11 @@ impl IdleSupervisor {
         platform::continue_when_parent_dies();
         // Fails only for a group leader, which a fresh child never is.
         let _ = setsid();
-        IdleSupervisor { exit_notifier: exit_notifier.filter(|_| platform::adopt_orphans().is_ok()) }
+        let exit_notifier = exit_notifier.filter(|_| platform::adopt_orphans().is_ok());
+        IdleSupervisor { exit_notifier, has_worked: false }
     }
 
-    /// Supervises one job from its launch request to the end of its tree, and tells `keeper` when the program was
+    /// Supervises one job from its launch request to the end of its tree, and tells `keeper` when its first program was
     /// started. Returns the supervisor if every process of the job is gone: it can take the next job.
     pub(crate) fn supervise(self, fds: JobFds, keeper: &UnixStream) -> Option<IdleSupervisor> {
         platform::set_process_name(SUPERVISOR_PROCESS_NAME);
@@ -101,7 +104,9 @@ impl IdleSupervisor {
         // Sent before the launch: a fast agent may kill this process before `Started` is sent.
         channel.send_reports(&[SupervisorReport::Ready { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
         let launched = launch_program(&job, ChildStdio { stdin, stdout, stderr });
-        notify_keeper(keeper, SupervisorNotice::Started);
+        if !self.has_worked {
+            notify_keeper(keeper, SupervisorNotice::Started);
+        }
         let exit_notifier = match launched {
             Err(failure) => {
                 channel.send_reports(&[to_launch_failed_report(&failure)]);
@@ -111,7 +116,7 @@ impl IdleSupervisor {
         };
         exit_notifier.clear();
         platform::set_process_name(SPARE_PROCESS_NAME);
-        Some(IdleSupervisor { exit_notifier: Some(exit_notifier) })
+        Some(IdleSupervisor { exit_notifier: Some(exit_notifier), has_worked: true })
     }
 }
 

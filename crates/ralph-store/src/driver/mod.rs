@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Either, Executor, Row, Sqlite, SqliteExecutor};
 
-use statement::{SqlStatement, SqlValue};
+use statement::{SqlStatement, SqlValue, sql};
 
 /// How many statements run in one trip. The driver keeps each text with its prepared statements: a step with thousands of
 /// them would need much memory.
@@ -82,7 +82,14 @@ pub(crate) enum SqliteAccess {
 }
 
 /// One connection to the database.
-pub(crate) struct DatabaseConnection(SqliteConnection);
+pub(crate) struct DatabaseConnection {
+    connection: SqliteConnection,
+    /// Whether a transaction of [`Self::write_in_one_trip`] may be open, because its caller was cancelled.
+    has_open_trip: bool,
+}
+
+/// Fails if the statement before it changed no row: the absolute value of the smallest number does not exist.
+const FAIL_WITHOUT_CHANGE: &str = "SELECT abs(-9223372036854775807 - (changes() = 0))";
 
 impl DatabaseConnection {
     pub(crate) async fn open_sqlite(target: SqliteTarget) -> Result<Self, DriverError> {
@@ -93,27 +100,93 @@ impl DatabaseConnection {
             .immutable(is_immutable)
             .busy_timeout(target.busy_timeout);
         let options = target.pragmas.iter().fold(options, |options, (name, value)| options.pragma(*name, *value));
-        Ok(Self(options.connect().await?))
+        Ok(Self { connection: options.connect().await?, has_open_trip: false })
     }
 
     /// Runs a statement and returns its rows.
     pub(crate) async fn rows(&mut self, statement: SqlStatement) -> Result<Vec<DatabaseRow>, DriverError> {
-        fetch_rows(&mut self.0, statement).await
+        self.end_open_trip().await;
+        fetch_rows(&mut self.connection, statement).await
     }
 
     /// Runs a statement and returns how many rows it changed.
     pub(crate) async fn execute(&mut self, statement: SqlStatement) -> Result<u64, DriverError> {
-        execute_statement(&mut self.0, statement).await
+        self.end_open_trip().await;
+        execute_statement(&mut self.connection, statement).await
     }
 
     /// Begins a transaction that no other writer can interleave with. It is rolled back when it is dropped.
     pub(crate) async fn begin_write(&mut self) -> Result<WriteTransaction<'_>, DriverError> {
-        Ok(WriteTransaction(self.0.begin_with("BEGIN IMMEDIATE").await?))
+        self.end_open_trip().await;
+        Ok(WriteTransaction(self.connection.begin_with("BEGIN IMMEDIATE").await?))
     }
 
-    pub(crate) async fn close(self) -> Result<(), DriverError> {
-        Ok(self.0.close().await?)
+    /// Runs a whole transaction in one trip to the thread of the database. Returns `false`, and writes nothing, if `fence`
+    /// changes no row. `None`: there are too many statements for one trip.
+    pub(crate) async fn write_in_one_trip(
+        &mut self,
+        fence: &SqlStatement,
+        statements: &[SqlStatement],
+    ) -> Option<Result<bool, DriverError>> {
+        if statements.len() > MAX_JOINED_STATEMENTS {
+            return None;
+        }
+        self.end_open_trip().await;
+        let begin = [sql!("BEGIN IMMEDIATE"), fence.clone(), sql!(FAIL_WITHOUT_CHANGE)];
+        let all = begin.into_iter().chain(statements.iter().cloned()).chain([sql!("COMMIT")]);
+        let script = SqlStatement::join(all.collect())?;
+        self.has_open_trip = true;
+        let written = self.run_trip(script).await;
+        match written {
+            Ok(()) => self.has_open_trip = false,
+            Err(_) => self.end_open_trip().await,
+        }
+        Some(match written {
+            Ok(()) => Ok(true),
+            Err(TripError { fence_changed_row: Some(false), .. }) => Ok(false),
+            Err(TripError { source, .. }) => Err(source.into()),
+        })
     }
+
+    async fn run_trip(&mut self, script: SqlStatement) -> Result<(), TripError> {
+        let mut results = (&mut self.connection).fetch_many(to_query(script));
+        let mut ended = 0;
+        let mut fence_changed_row = None;
+        loop {
+            match results.try_next().await {
+                Ok(None) => return Ok(()),
+                Ok(Some(Either::Right(_))) => {}
+                Ok(Some(Either::Left(result))) => {
+                    ended += 1;
+                    // After the beginning of the transaction.
+                    if ended == 2 {
+                        fence_changed_row = Some(result.rows_affected() > 0);
+                    }
+                }
+                Err(source) => return Err(TripError { fence_changed_row, source }),
+            }
+        }
+    }
+
+    /// Rolls back what a failed or cancelled trip has left. Without a transaction that is an error without effect.
+    async fn end_open_trip(&mut self) {
+        if self.has_open_trip {
+            let _ = execute_statement(&mut self.connection, sql!("ROLLBACK")).await;
+            self.has_open_trip = false;
+        }
+    }
+
+    pub(crate) async fn close(mut self) -> Result<(), DriverError> {
+        self.end_open_trip().await;
+        Ok(self.connection.close().await?)
+    }
+}
+
+/// Why a transaction in one trip was not committed.
+struct TripError {
+    /// `None`: it failed before or in the fence.
+    fence_changed_row: Option<bool>,
+    source: sqlx::Error,
 }
 
 /// A transaction that may write.
@@ -240,13 +313,13 @@ fn to_query(SqlStatement { sql, values }: SqlStatement) -> sqlx::query::Query<'s
 
 #[cfg(test)]
 pub(crate) async fn open_in_memory() -> DatabaseConnection {
-    DatabaseConnection(SqliteConnectOptions::new().in_memory(true).connect().await.unwrap())
+    let connection = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
+    DatabaseConnection { connection, has_open_trip: false }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::statement::sql;
 
     // SQLite numbers `$2` and `$1` by their first appearance; the driver must bind them by their numbers.
     #[tokio::test]
@@ -332,6 +405,52 @@ mod tests {
             let rows = connection.rows(sql!("SELECT fence FROM leases")).await.unwrap();
             assert_eq!(rows[0].get::<i64>("fence").unwrap(), expected);
         }
+    }
+
+    async fn leases_of(connection: &mut DatabaseConnection) -> Vec<i64> {
+        let rows = connection.rows(sql!("SELECT fence FROM leases ORDER BY fence")).await.unwrap();
+        rows.iter().map(|row| row.get("fence").unwrap()).collect()
+    }
+
+    // spec: D1
+    #[tokio::test]
+    async fn a_transaction_in_one_trip_writes_all_or_nothing() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (fence BIGINT NOT NULL)")).await.unwrap();
+        connection.execute(sql!("INSERT INTO leases VALUES ($1)", 1_i64)).await.unwrap();
+        let fence = |number: i64| sql!("UPDATE leases SET fence = fence WHERE fence = $1", number);
+        let insert = |number: Option<i64>| sql!("INSERT INTO leases VALUES ($1)", number);
+        let refused = connection.write_in_one_trip(&fence(9), &[insert(Some(2)), insert(None)]).await.unwrap();
+        assert!(!refused.unwrap(), "the fence refuses it");
+        let failed = connection.write_in_one_trip(&fence(1), &[insert(Some(2)), insert(None)]).await.unwrap();
+        assert!(failed.is_err(), "a later statement fails");
+        assert_eq!(leases_of(&mut connection).await, [1]);
+        assert!(connection.write_in_one_trip(&fence(1), &[insert(Some(2))]).await.unwrap().unwrap());
+        assert!(connection.write_in_one_trip(&fence(2), &[insert(Some(3))]).await.unwrap().unwrap());
+        let many = vec![insert(Some(4)); MAX_JOINED_STATEMENTS + 1];
+        assert!(connection.write_in_one_trip(&fence(1), &many).await.is_none());
+        assert_eq!(leases_of(&mut connection).await, [1, 2, 3]);
+    }
+
+    // spec: D1
+    #[tokio::test]
+    async fn a_trip_that_was_cancelled_leaves_no_open_transaction() {
+        let mut connection = open_in_memory().await;
+        connection.execute(sql!("CREATE TABLE leases (fence BIGINT NOT NULL)")).await.unwrap();
+        connection.execute(sql!("INSERT INTO leases VALUES ($1)", 1_i64)).await.unwrap();
+        let fence = sql!("UPDATE leases SET fence = fence WHERE fence = $1", 1_i64);
+        let statements = vec![sql!("INSERT INTO leases VALUES ($1)", 2_i64); MAX_JOINED_STATEMENTS];
+        for _ in 0..20 {
+            // Polled once, then dropped.
+            tokio::select! {
+                biased;
+                _ = connection.write_in_one_trip(&fence, &statements) => {}
+                () = std::future::ready(()) => {}
+            }
+        }
+        let count = leases_of(&mut connection).await.len();
+        assert_eq!((count - 1) % MAX_JOINED_STATEMENTS, 0, "each trip is whole or was rolled back");
+        assert_eq!(connection.execute(sql!("INSERT INTO leases VALUES ($1)", 7_i64)).await.unwrap(), 1);
     }
 
     #[tokio::test]

@@ -139,8 +139,9 @@ fn fenced_update(step: &WorkflowStep<'_>) -> SqlStatement {
 }
 
 fn step_statements(step: &WorkflowStep<'_>) -> Vec<SqlStatement> {
-    let events = (step.first_seq..).zip(step.events).map(|(seq, body)| insert_event(step, seq, body));
-    let nodes = step.nodes.iter().map(|node| upsert_node(step, node));
+    let numbered: Vec<(i64, &String)> = (step.first_seq..).zip(step.events).collect();
+    let events = numbered.chunks(MAX_ROWS).map(|events| insert_events(step, events));
+    let nodes = step.nodes.chunks(MAX_ROWS).map(|nodes| upsert_nodes(step, nodes));
     let answers = step.taken_answers.iter().map(|question| {
         sql!(
             "UPDATE workflow_answers SET taken_at = $1 WHERE run = $2 AND question = $3",
@@ -152,37 +153,51 @@ fn step_statements(step: &WorkflowStep<'_>) -> Vec<SqlStatement> {
     events.chain(nodes).chain(answers).collect()
 }
 
-fn insert_event(step: &WorkflowStep<'_>, seq: i64, body: &str) -> SqlStatement {
-    let body = SqlValue::from(body);
-    let sum = fact_checksum(step.run, seq, step.at.0, body.as_stored_text());
-    sql!(
-        "INSERT INTO workflow_events (run, seq, at, body, sum) VALUES ($1, $2, $3, $4, $5)",
-        SqlValue::verbatim(step.run),
-        seq,
-        step.at.0,
-        body,
-        sum
-    )
+/// How many rows a statement writes: the result of each statement is a message between threads.
+const MAX_ROWS: usize = 16;
+
+fn insert_events(step: &WorkflowStep<'_>, events: &[(i64, &String)]) -> SqlStatement {
+    let rows = events.iter().map(|(seq, body)| {
+        let body = SqlValue::from(body.as_str());
+        let sum = fact_checksum(step.run, *seq, step.at.0, body.as_stored_text());
+        [SqlValue::verbatim(step.run), (*seq).into(), step.at.0.into(), body, sum.into()]
+    });
+    write_rows("INSERT INTO workflow_events (run, seq, at, body, sum) VALUES", rows, "")
 }
 
 /// The time of the first start is kept.
-fn upsert_node(step: &WorkflowStep<'_>, node: &WorkflowNodeUpdate<'_>) -> SqlStatement {
-    let (key, state) = (node.key, SqlValue::from(node.state));
-    let sum = node_checksum(step.run, key.node, state.as_stored_text());
-    sql!(
-        "INSERT INTO workflow_nodes (run, node, generation, item, status, state, sum, started_at, ended_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         ON CONFLICT (run, node, generation, item) DO UPDATE SET status = excluded.status, state = excluded.state,
+fn upsert_nodes(step: &WorkflowStep<'_>, nodes: &[WorkflowNodeUpdate<'_>]) -> SqlStatement {
+    let rows = nodes.iter().map(|node| {
+        let (key, state) = (node.key, SqlValue::from(node.state));
+        let sum = node_checksum(step.run, key.node, state.as_stored_text());
+        [
+            SqlValue::verbatim(step.run),
+            SqlValue::verbatim(key.node),
+            key.generation.into(),
+            key.stored_item().into(),
+            node.status.into(),
+            state,
+            sum.into(),
+            node.has_started.then_some(step.at.0).into(),
+            node.has_ended.then_some(step.at.0).into(),
+        ]
+    });
+    write_rows(
+        "INSERT INTO workflow_nodes (run, node, generation, item, status, state, sum, started_at, ended_at) VALUES",
+        rows,
+        "ON CONFLICT (run, node, generation, item) DO UPDATE SET status = excluded.status, state = excluded.state,
             sum = excluded.sum, started_at = COALESCE(workflow_nodes.started_at, excluded.started_at),
             ended_at = excluded.ended_at",
-        SqlValue::verbatim(step.run),
-        SqlValue::verbatim(key.node),
-        key.generation,
-        key.stored_item(),
-        node.status,
-        state,
-        sum,
-        node.has_started.then_some(step.at.0),
-        node.has_ended.then_some(step.at.0)
     )
+}
+
+/// Returns a statement that writes several rows.
+fn write_rows<const N: usize>(insert: &str, rows: impl Iterator<Item = [SqlValue; N]>, conflict: &str) -> SqlStatement {
+    let values: Vec<SqlValue> = rows.flatten().collect();
+    let row_of = |first: usize| {
+        let numbers: Vec<String> = (first..first + N).map(|number| format!("${number}")).collect();
+        format!("({})", numbers.join(", "))
+    };
+    let rows: Vec<String> = (1..=values.len()).step_by(N.max(1)).map(row_of).collect();
+    SqlStatement { sql: format!("{insert} {} {conflict}", rows.join(", ")).into(), values }
 }

@@ -52,7 +52,7 @@ enum EarlierChild {
 
 /// The run of a child, with its locks.
 struct PreparedChild {
-    opened: OpenedRun,
+    opened: Box<OpenedRun>,
     _locks: RunLocks,
 }
 
@@ -78,8 +78,8 @@ impl ActivityRunner {
         call: &ChildCall,
         control: UnboundedReceiver<ControlEvent>,
     ) -> AppResult<WorkflowEnd> {
-        let prepared = match self.find_earlier_child(ready, call).await? {
-            EarlierChild::Ended(row) => return self.load_end(&row).await,
+        let prepared = match Box::pin(self.find_earlier_child(ready, call)).await? {
+            EarlierChild::Ended(row) => return Box::pin(self.load_end(&row)).await,
             EarlierChild::Open(row) => Box::pin(self.take_over_child(row)).await?,
             EarlierChild::Absent => Box::pin(self.create_child(ready, call)).await?,
         };
@@ -157,7 +157,7 @@ impl ActivityRunner {
             start: GraphStart::default(),
             first_event: started,
         };
-        Ok(PreparedChild { opened, _locks: locks })
+        Ok(PreparedChild { opened: Box::new(opened), _locks: locks })
     }
 
     async fn take_over_child(&self, row: WorkflowRunRow) -> AppResult<PreparedChild> {
@@ -177,7 +177,7 @@ impl ActivityRunner {
             start,
             first_event: WorkflowFact::Resumed,
         };
-        Ok(PreparedChild { opened, _locks: locks })
+        Ok(PreparedChild { opened: Box::new(opened), _locks: locks })
     }
 
     /// Reads how a run has ended, from its last event.

@@ -117,15 +117,15 @@ pub struct ActivityRunner {
 
 impl ActivityRunner {
     /// Performs an activity to its end. Control events stop or suspend it.
-    pub async fn run(&self, ready: ReadyActivity, mut control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
+    pub async fn run(&self, ready: Box<ReadyActivity>, mut control: UnboundedReceiver<ControlEvent>) -> ActivityResult {
         let Some(_slot) = self.take_slot(&ready.action, &mut control).await else { return ActivityResult::Stopped };
-        let before = match self.files_before(&ready).await {
+        let before = match Box::pin(self.files_before(&ready)).await {
             Ok(before) => before,
             Err(reason) => return failed(reason),
         };
         let result = self.perform(&ready, control).await;
         match before {
-            Some(before) => self.refuse_changed_files(before, result).await,
+            Some(before) => Box::pin(self.refuse_changed_files(before, result)).await,
             None => result,
         }
     }

@@ -123,20 +123,20 @@ fn validate_finds_the_workflows_of_a_repository_and_of_those_below_a_folder() {
     let workflow = "name: NAME\ndescription: d\nnodes:\n  - id: a\n    bash: echo\n";
     for (file, name) in [("one/.archon/workflows/a.yaml", "a"), ("two/.ralph/workflows/b.yaml", "b")] {
         let path = folder.join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, workflow.replace("NAME", name)).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, workflow.replace("NAME", name)).unwrap();
     }
-    std::fs::write(folder.join("one/compose.yaml"), "services: {}\n").unwrap();
+    fs::write(folder.join("one/compose.yaml"), "services: {}\n").unwrap();
     let names_in = |path: std::path::PathBuf| {
         let path = path.display().to_string();
         let rows = project.ralph(["workflow", "validate", &path, "--json"]).output().expect(0).json();
         rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names_in(folder.join("one")), ["a"], "its other files are no workflows");
-    std::fs::remove_file(folder.join("one/compose.yaml")).unwrap();
+    fs::remove_file(folder.join("one/compose.yaml")).unwrap();
     assert_eq!(names_in(folder.clone()), ["a", "b"]);
     let empty = folder.join("none");
-    std::fs::create_dir_all(&empty).unwrap();
+    fs::create_dir_all(&empty).unwrap();
     let refused = project.ralph(["workflow", "validate", &empty.display().to_string()]).output().expect(64).stderr;
     assert!(refused.contains("there are no workflow files in "), "{refused}");
 }

@@ -2,6 +2,8 @@
 //! arrive byte for byte, and nothing in it may be executed.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod scripts;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use proptest::prelude::*;
 use ralph_core::workflow::shell::{BoundScript, rewrite_script};
 use ralph_core::workflow::{NodeId, NodeOutput, TextValues, VariableValues};
+use scripts::{ACCEPTED, ARITHMETIC, ATTACKS, EXPRESSIONS_WITH_VARIABLES, HOSTILE, NAME_COMMANDS, NAMES, REFUSED};
 
 /// How a position changes a value that it prints.
 struct Position {
@@ -62,224 +65,6 @@ const POSITIONS: &[Position] = &[
     framed("case", "case $v.output in $v.output) printf same;; *) printf other;; esac", "same", ""),
     position("function", "f() { printf '%s' \"$1\"; }\nf $v.output"),
     position("strict mode", "set -euo pipefail\nprintf '%s' \"$v.output\" | cat"),
-];
-
-/// A position in which the shell evaluates numbers.
-const ARITHMETIC: &[&str] = &[
-    "echo $(( $v.output + 0 ))",
-    "(( $v.output )); :",
-    "[[ $v.output -eq 1 ]]; :",
-    "[[ 1 -eq \"$v.output\" ]]; :",
-    "let 'x=$v.output'; :",
-    "declare -i x=$v.output; :",
-    "x=abc; echo \"${x:$v.output}\"",
-    "x=(1); echo \"${x[$v.output]}\"",
-    "x[$v.output]=1; :",
-    "for ((i=0; i<$v.output; i++)); do break; done",
-    "echo $[ $v.output ]",
-];
-
-/// Expressions with a variable that holds a value. With the value 7 each prints `ok`.
-const EXPRESSIONS_WITH_VARIABLES: &[&str] = &[
-    "n=$v.output; (( n > 3 )) && echo ok",
-    "n=$v.output; (( $n > 3 )) && echo ok",
-    "n=$v.output; (( ${n} > 3 )) && echo ok",
-    "n=$v.output; (( ${n:-0} > 3 )) && echo ok",
-    "n=$v.output; (( ${n%M} > 3 )) && echo ok",
-    "n=$v.output; (( \"$n\" > 3 )) && echo ok",
-    "n=$v.output; [ \"$(( n + 1 ))\" = 8 ] && echo ok",
-    "n=$v.output; [ $[ n + 1 ] = 8 ] && echo ok",
-    "n=$v.output; x=$(( $n * 2 )); [ \"$x\" = 14 ] && echo ok",
-    "n=$v.output; [[ $n -gt 3 ]] && echo ok",
-    "n=$v.output; [[ n -gt 3 && -n $n ]] && echo ok",
-    "n=$v.output; [[ 3 -lt \"$n\" ]] && echo ok",
-    "n=$v.output; [[ ${n:-0} -gt 3 ]] && echo ok",
-    "n=$v.output; let 'm = n + 1'; [ \"$m\" = 8 ] && echo ok",
-    "n=$v.output; let m=$n; [ \"$m\" = 7 ] && echo ok",
-    "n=$v.output; declare -i m=$n; [ \"$m\" = 7 ] && echo ok",
-    "n=$v.output; declare -i m; m=$n; [ \"$m\" = 7 ] && echo ok",
-    "n=$v.output; declare -i m; m=n+1; [ \"$m\" = 8 ] && echo ok",
-    "n=$v.output; declare -i m=1; m+=\"$n\"; [ \"$m\" = 8 ] && echo ok",
-    "declare -i m; m=$v.output; [ \"$m\" = 7 ] && echo ok",
-    "f() { local -i m=$1; m+=n; [ \"$m\" = 14 ] && echo ok; }; n=$v.output; f $v.output",
-    "n=$v.output; SECONDS=$n; RANDOM=$n; OPTIND=$n; [ \"$OPTIND\" = 7 ] && echo ok",
-    "declare -A m; x=(a b c d e f g ok); n=$v.output; echo \"${x[$n]}\"",
-    "declare -A m; n=$v.output; x[$n]=ok; echo \"${x[7]}\"",
-    "IFS= read -r n <<< $v.output; let m=n; [ \"$m\" = 7 ] && echo ok",
-    "n=$v.output; for ((i = 0; i < n; i++)); do :; done; [ \"$i\" = 7 ] && echo ok",
-    "n=$v.output; x=abcdefghok; echo \"${x:n + 1}\"",
-    "n=$v.output; x=abcdefghok; echo \"${x:$n + 1:2}\"",
-    "n=$v.output; x=(a b c d e f g ok); echo \"${x[n]}\"",
-    "n=$v.output; x=(a b c d e f g ok); echo \"${x[$n]}\"",
-    "n=$v.output; x[n]=ok; echo \"${x[7]}\"",
-    "x=(1 $v.output); (( x[1] > 3 )) && echo ok",
-    "x=(1 $v.output); (( ${x[1]} > 3 )) && echo ok",
-    "(( $(printf '%s' $v.output) > 3 )) && echo ok",
-    "[[ $(printf '%s' $v.output) -gt 3 ]] && echo ok",
-    "[[ \"$(printf '%s' $v.output)\" -gt 3 ]] && echo ok",
-    "n=$(printf '%s' $v.output); (( n > 3 )) && echo ok",
-    "read -r n <<< $v.output; (( n > 3 )) && echo ok",
-    "f() { (( $1 > 3 )) && echo ok; }; f $v.output",
-    "f() { local n=${1:-0}; if (( n > 3 )); then echo ok; fi; }; f $v.output",
-    "set -euo pipefail; n=$v.output; if (( n > 3 )); then echo ok; fi",
-    "n=$v.output; x=`(( n > 3 )) && echo ok`; echo $x",
-    "n=$v.output; (( `printf '%s' \"$n\"` > 3 )) && echo ok",
-    "n=$v.output; [[ `printf '%s' \"$n\"` -gt 3 ]] && echo ok",
-    "n=$v.output; declare -i m; x=`m=n; [ $m = 7 ] && echo ok`; echo $x",
-    "n=$v.output; cat <<EOF\n$(( n > 3 ? 1 : 0 ))ok\nEOF\n",
-];
-
-/// Scripts that bash would evaluate with values in them: they are refused.
-const REFUSED: &[&str] = &[
-    "x=$v.output; test -v \"$x\"",
-    "x=$v.output; [ -v \"$x\" ]",
-    "x=$v.output; [[ -v $x ]]",
-    "x=$v.output; [[ -n a && -R $x ]]",
-    "n=$v.output; a=(1 2); test -v \"a[$n]\"",
-    "n=$v.output; a=(1 2); test -v 'a[n]'",
-    "n=$v.output; a=(1 2); unset \"a[$n]\"",
-    "n=$v.output; a=(1 2); unset 'a[n]'",
-    "n=$v.output; a=(1 2); builtin unset -v a[$n]",
-    "x=$v.output; IFS=, unset \"$x\"",
-    "unset $v.output",
-    "x=$v.output; printf -v \"$x\" hi",
-    "printf -v $v.output hi",
-    "n=$v.output; a=(1); printf -v 'a[n]' hi",
-    "x=$v.output; read \"$x\" <<< hi",
-    "x=$v.output; IFS= read -r -p 'a prompt' \"$x\" <<< hi",
-    "x=$v.output; read -ra \"$x\" <<< hi",
-    "x=$v.output; mapfile -t \"$x\" <<< hi",
-    "x=$v.output; sleep 0 & wait -n -p \"$x\"",
-    "x=$v.output; declare \"$x=1\"",
-    "declare $v.output=1",
-    "x=$v.output; f() { local \"$x\"; }; f",
-    "x=$v.output; typeset -n r=$x; echo $r",
-    "n=$v.output; a=(1 2); declare -n r='a[n]'; echo \"$r\"",
-    "n=$v.output; a=(1 2); declare -n r=a[n]; echo \"$r\"",
-    "n=$v.output; a=(1 2); f() { local -n r; r='a[n]'; echo \"$r\"; }; f",
-    "n=$v.output; declare -a y='([n]=1)'",
-    "x=$v.output; declare -a y=\"$x\"",
-    "x=$v.output; readonly -a y=\"$x\"",
-    "x=$v.output; declare -a y; declare y=\"$x\"",
-    "x=$v.output; echo ${!x}",
-    "x=$v.output; echo \"${!x:-none}\"",
-    "x=$v.output; echo ${x@P}",
-    "n=$v.output; a=([$n]=1)",
-    "n=$v.output; a=([n]=1)",
-    "n=$v.output; declare -A m; a=([$n]=1)",
-    "eval \"echo $v.output\"",
-    "eval 'echo $v.output'",
-    "x=`unset \"$v.output\"`",
-    "n=$v.output; a=(1 2); echo \"`test -v 'a[n]'`\"",
-    "x=$v.output; printf '-v' \"$x\" hi",
-    "x=$v.output; printf \"-v\" \"a[$x]\" hi",
-    "x=$v.output; read \"-p\" prompt \"$x\" <<< hi",
-    "bash -c \"echo $v.output\"",
-    "timeout 5 sh -euc 'echo $v.output'",
-    "/bin/bash -c \"echo $ARGUMENTS\"",
-    "x=$(bash -c \"echo ${INPUTS_NAME}\")",
-];
-
-/// The same commands with names and programs that no value is a part of.
-const ACCEPTED: &[&str] = &[
-    "x=$v.output; test -v x && [ -v x ] && [[ -v x ]]",
-    "x=$v.output; a=(1 2); test -v 'a[0]'; unset 'a[1]' x",
-    "x=$v.output; printf -v y '%s' \"$x\"; read -r -p \"$x\" z <<< \"$x\"; mapfile -t b <<< \"$x\"",
-    "declare y=$v.output; export z=\"$v.output\"; export \"Y=$v.output\"; local_name=1",
-    "declare -A m=([\"$v.output\"]=1); m[$v.output.]=2; for k in \"${!m[@]}\"; do printf '%s' \"$k\"; done",
-    "x=$v.output; declare -n r=x; echo \"$r\"; declare -n s='a[1]'; declare -a y='(1 2)'",
-    "declare -a y=($v.output); echo ${#y[@]} ${!y*} ${y[0]@Q}",
-    "bash -c 'printf %s \"$1\"' _ $v.output",
-    "bash -c 'printf %s \"$ARGUMENTS\"'",
-    "cat <<< \"unset $v.output\"",
-    "x=$v.output; printf '%s' -v \"$x\"; printf '%s %s' a -v$x; printf -v y -- '%s' -v \"a[$x]\"",
-    "x=$v.output; a=(1 2); printf \"$x\" a; printf \"$v.output\" a; printf $v.output a; printf -- \"$x\" a; printf -$x a",
-    "x=$v.output; a=(1 2); [ $x ]; [ ! $x ]; [ $x = y ]; [ $x -gt 0 ]; [ -n $x ]; test $x; test ${x:-0} -gt 1; [ $(echo $x) ]",
-    "x=$v.output; a=(1 2); if [ `echo $x` ]; then :; fi; f() { [ $1 ]; }; f \"$x\"; [ \"$x\" -a -n \"$x\" ]",
-];
-
-/// Commands that take the name of a variable, in place of the `@`.
-const NAME_COMMANDS: &[&str] = &[
-    "test -v @",
-    "[ -v @ ]",
-    "[[ -v @ ]]",
-    "[[ ! -v @ && -n x ]]",
-    "unset @",
-    "unset -v b @",
-    "printf -v @ hi",
-    "read @ <<< 1",
-    "read -r b @ <<< '1 2'",
-    "read -a @ <<< 1",
-    "mapfile @ <<< 1",
-    "declare @",
-    "declare -g @=1",
-    "typeset -i @=1",
-    "export @",
-    "export @=1",
-    "readonly @=1",
-    "f() { local @; }; f",
-    "f() { local b=1 @=2; }; f",
-    "declare -n r=@; echo \"$r\"",
-    "sleep 0 & wait -n -p @",
-    "getopts ab @ -a",
-    "let @=1",
-    "(( @ = 1 ))",
-    "i=@",
-    "i+=@",
-    "echo ${a[@]:@}",
-    "command printf -v @ hi",
-    "if test -v @; then :; fi",
-    "x=$(read @ <<< 1)",
-];
-
-/// Names that contain a value.
-const NAMES: &[&str] = &[
-    "$n",
-    "\"$n\"",
-    "a[$n]",
-    "\"a[$n]\"",
-    "'a[n]'",
-    "a[n]",
-    "\"${n}\"",
-    "\"${n:-b}\"",
-    "\"$(printf %s \"$n\")\"",
-    "b$n",
-    "$v.output",
-    "\"a[$v.output]\"",
-];
-
-const HOSTILE: &[&str] = &[
-    "",
-    " ",
-    "plain",
-    "-n",
-    "-e \\n",
-    "--",
-    "'; touch pwned; '",
-    "\"; touch pwned; \"",
-    "$(touch pwned)",
-    "x $(touch pwned) y",
-    "`touch pwned`",
-    "${x:=$(touch pwned)}",
-    "a\nEOF\ntouch pwned\n",
-    "E F\n\tEOF\nEOF\n$(touch pwned)",
-    "line\n\n\n",
-    "\n",
-    "tab\tand  two  blanks ",
-    "\\",
-    "\\\\n\\$HOME\\",
-    "*",
-    "~ ? [a-z] {a,b} !! #",
-    "$HOME ${HOME} $v.output $RALPH_V1",
-    "\u{1}\u{7f}\u{1b}[31m\r\u{fffd}\u{202e}é漢🦀",
-    "&& touch pwned || touch pwned & touch pwned | touch pwned > pwned < pwned",
-    "x[$(touch pwned)]",
-    "a[$(touch pwned>&2)]+1",
-    "-va[$(touch pwned)]",
-    "-v a[$(touch${IFS}pwned)]",
-    "-v a[$(touch${IFS}pwned)] -o 1",
-    "%s %d %n",
-    "' \" ` $ \\ \n ' \" ` $ \\",
 ];
 
 fn bound_script(script: &str, value: &str, directory: &Path) -> BoundScript {
@@ -483,18 +268,6 @@ proptest! {
         }
     }
 }
-
-/// Values that bash executes where it evaluates them as a name, as an expression or as an option.
-const ATTACKS: &[&str] = &[
-    "x[$(touch pwned)]",
-    "a[$(touch pwned)]",
-    "1+a[$(touch pwned)]",
-    "0]+a[$(touch pwned)",
-    "0]=1 a[$(touch pwned)",
-    "b=([$(touch pwned)]=1)",
-    "-va[$(touch${IFS}pwned)]",
-    "-n a[$(touch${IFS}pwned)]",
-];
 
 // spec: W6
 // fault: 80

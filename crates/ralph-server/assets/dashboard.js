@@ -378,6 +378,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const help = one("#keys");
     if (event.key === "Escape") {
+      // The browser would clear the field, and the rows would no longer be those of its words.
+      if (event.target.matches?.("[data-filter]")) event.preventDefault();
       help?.close();
       one("tr[data-comment]")?.remove();
       event.target.blur?.();

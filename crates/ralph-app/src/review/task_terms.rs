@@ -5,8 +5,8 @@ use ralph_store::TaskRow;
 use ralph_util::sanitize::escape_hidden;
 
 use super::shown_text::ShownText;
-use crate::error::{AppError, AppResult};
-use crate::tasks::{TaskSelection, approve_tasks, detect_author, find_pending_tasks};
+use crate::error::AppResult;
+use crate::tasks::{approve_tasks, detect_author, find_pending_task};
 
 /// The terms of a task that waits for approval.
 pub struct TaskTerms {
@@ -17,10 +17,7 @@ pub struct TaskTerms {
 impl TaskTerms {
     /// Fails if the task does not wait for approval.
     pub async fn load(project: &Project, task: &str) -> AppResult<Self> {
-        let selection = TaskSelection::Ids(vec![task.to_owned()]);
-        let pending = find_pending_tasks(project, &selection, detect_author(project)).await?;
-        let row = pending.into_iter().next();
-        let row = row.ok_or_else(|| AppError::preflight(format!("{task} does not wait for approval")))?;
+        let row = find_pending_task(project, task, detect_author(project)).await?;
         Ok(Self { shown: ShownText::new(describe_terms(&row), &[]), row })
     }
 

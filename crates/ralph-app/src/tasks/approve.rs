@@ -5,7 +5,7 @@ use ralph_engine::run_driver::Clock;
 use ralph_store::{TaskChange, TaskListItem, TaskRow};
 
 use crate::error::{AppError, AppResult};
-use crate::task_files::{open_task_store, unknown_id_error};
+use crate::task_files::{FoundTask, find_task, open_task_store, unknown_id_error};
 
 /// The tasks that a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,17 @@ pub async fn find_pending_tasks(
     store.close().await;
     selection.ensure_known_ids(&rows)?;
     Ok(rows.into_iter().filter(|row| row.approval == Approval::Pending && selection.contains(row)).collect())
+}
+
+/// Returns one task that waits for approval. Reads no other task.
+pub async fn find_pending_task(project: &Project, id: &str, author: TaskAuthor) -> AppResult<TaskRow> {
+    refuse_agent(author)?;
+    let FoundTask { store, row } = find_task(project, id).await?;
+    store.close().await;
+    match row.approval {
+        Approval::Pending => Ok(row),
+        Approval::Granted => Err(AppError::preflight(format!("{id} does not wait for approval"))),
+    }
 }
 
 /// Approves tasks as they were shown, all or none. Fails if one of them has changed since.

@@ -15,7 +15,7 @@ mod task_view;
 mod waiting_tasks;
 
 pub use advice::TaskAdvice;
-pub use approve::{TaskSelection, approve_tasks, find_pending_tasks};
+pub use approve::{TaskSelection, approve_tasks, find_pending_task, find_pending_tasks};
 pub use author::{detect_author, ensure_may_set_status};
 pub use create::{CreatedTask, CriteriaRule, NewTaskRequest, add_tasks, create_task, plan_additions};
 pub use delete::{DeletedTask, UnmergedWork, delete_tasks};

@@ -3,7 +3,7 @@ use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_store::{NewWorkflowAnswer, WorkflowRunRow};
 
-use super::lookup::{FoundWorkflowRun, OpenQuestionView, find_workflow_run, load_open_questions};
+use super::lookup::{FoundWorkflowRun, OpenQuestionView, find_root_run, find_workflow_run, load_open_questions};
 use crate::error::{AppError, AppResult};
 use crate::run::{is_orphaned, refuse_command_by_agent};
 use crate::view::short_id;
@@ -98,11 +98,13 @@ async fn store_answer(
         at: Clock::wall_now(),
     };
     let is_stored = store.answer_workflow_question(&answer).await?;
+    // A child is driven with the run that has started it.
+    let root = find_root_run(&store, run.clone()).await?;
     store.close().await;
     if !is_stored {
         return Err(AppError::preflight(format!("the question of {} has just been answered", question.node)));
     }
-    let is_driven = !is_orphaned(project, &run.id);
+    let is_driven = !is_orphaned(project, &root.id);
     Ok(AnsweredQuestion { run, question, decision: decision.to_owned(), is_driven })
 }
 

@@ -18,8 +18,8 @@ impl CriticalPath {
     #[must_use]
     pub fn find(workflow: &Workflow, reports: &[NodeReport]) -> Self {
         let mut path = Self::default();
-        path.nodes = path.add_graph(&workflow.nodes, reports, "");
-        path
+        let nodes = path.add_graph(&workflow.nodes, reports, "");
+        Self { nodes, ..path }
     }
 
     #[must_use]

@@ -48,7 +48,7 @@ pub(crate) use fact::describe_skip;
 pub use kept_guidance::{clear_workflow_guidance, keep_workflow_guidance, list_workflow_guidance};
 pub use log::WorkflowLog;
 pub use lookup::{
-    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, TimedEvent, WorkflowRunPage, WorkflowRunView,
+    FoundWorkflowRun, ListedWorkflowRun, OpenQuestionView, TimedEvent, WorkflowRunPage, WorkflowRunView, find_root_run,
     find_workflow_run, list_active_workflow_runs, list_workflow_runs, load_open_questions, load_timed_events,
     load_workflow_run_page, names_workflow_run, with_actual_status, workflow_proof, workflow_title,
 };

@@ -9,6 +9,8 @@ await tell(async ({ page, base }) => {
   await page.locator("#connection[data-state=live]").waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("kept");
+  await page.keyboard.press("Escape");
+  check((await page.inputValue("[data-filter]")) === "kept", "Escape clears the filter");
   const visible = () => page.locator("#tasks tbody tr:visible").allInnerTexts();
   check((await visible()).length === 1, "the filter shows other rows");
   console.log("filtered");

@@ -8,8 +8,8 @@ use ralph_app::interaction::NoInteraction;
 use ralph_app::run::ControlSource;
 use ralph_app::view::short_id;
 use ralph_app::workflow_runs::{
-    FinishedWorkflow, FoundWorkflowRun, PreparedWorkflow, WorkflowObserver, WorkflowProcess, find_workflow_run,
-    resume_workflow_run, run_workflow,
+    FinishedWorkflow, FoundWorkflowRun, PreparedWorkflow, WorkflowObserver, WorkflowProcess, find_root_run,
+    find_workflow_run, resume_workflow_run, run_workflow,
 };
 use tokio::sync::oneshot;
 
@@ -55,7 +55,7 @@ impl LoopDriver {
         Ok(id)
     }
 
-    /// Resumes a workflow run that no process drives, and returns its id.
+    /// Resumes a workflow run that no process drives, and returns its id: that of the run that has started it, if another run has.
     pub(crate) async fn resume_stored_workflow(
         self: &Arc<Self>,
         part: &str,
@@ -63,6 +63,7 @@ impl LoopDriver {
         observer: Arc<dyn WorkflowObserver>,
     ) -> AppResult<String> {
         let FoundWorkflowRun { store, run } = find_workflow_run(&self.project, Some(part)).await?;
+        let run = find_root_run(&store, run).await?;
         if run.ended_at.is_some() && run.status != "failed" {
             return Err(AppError::preflight(format!("workflow run {} has ended: {}", short_id(&run.id), run.status)));
         }

@@ -297,7 +297,7 @@ fn after_a_killed_server_the_messages_of_the_run_continue_to_reach_the_conversat
     send(&server, "a", "run ralph");
     project.wait_for("ready");
     wait_for_message(&server, "a", "**Iteration 1/20**");
-    server.running.signal(rustix::process::Signal::KILL);
+    server.running.signal(Signal::KILL);
     server.running.wait_without_invariants();
     let server = ServerProcess::start(&project, &[]);
     let said = wait_for_message(&server, "a", "Workflow completed: ");

@@ -79,7 +79,7 @@ fn parking_script(time: &str) -> String {
     format!("text <wait for=\"{time}\">the build runs</wait>\n---\ntext Done.\\n\\n{{promise}}\n")
 }
 
-fn start_parking<'a>(project: &'a Project) -> ServedProject<'a> {
+fn start_parking(project: &Project) -> ServedProject<'_> {
     let call = project.ralph(["serve", "--port", "0"]).env("RALPH_LIMITS_PARK_AFTER", "1s");
     ServedProject::start_call(project, call)
 }

@@ -117,3 +117,32 @@ fn the_commands_of_a_project_are_approved_only_as_they_were_shown() {
     beside(&project, &["trust", "--show"]).expect(0);
     served.stop();
 }
+
+// spec: U10, W8
+#[test]
+fn the_question_of_a_child_is_answered_by_its_own_id_and_its_parent_continues() {
+    let child = "name: child\ndescription: c\nnodes:\n- id: ask\n  approval: {message: 'Go on?'}\n";
+    let project = project_with_workflow(child.replace("child", "gate").as_str());
+    let parent = "name: parent\ndescription: p\nnodes:\n- id: inner\n  workflow: gate\n";
+    project.write(".ralph/workflows/parent.yaml", parent);
+    project.commit();
+    project.trust();
+    for restarts in [false, true] {
+        let mut served = ServedProject::start(&project);
+        let started = served.post("/api/workflow-runs", &json!({ "workflow": "parent" })).expect(201).json();
+        let id = started["id"].as_str().unwrap().to_owned();
+        let path = format!("/api/workflow-runs/{id}");
+        wait_until("the child asks", || served.get(&path).json()["questions"][0]["text"] == "Go on?");
+        if restarts {
+            served.stop();
+            served = ServedProject::start(&project);
+        }
+        let question = served.get(&path).expect(200).json()["questions"][0].clone();
+        let asking = question["run"].as_str().unwrap();
+        assert_ne!(asking, id);
+        let order = json!({ "decision": "approve", "seen": question["seen"] });
+        served.post(&format!("/api/workflow-runs/{asking}/answers"), &order).expect(200);
+        wait_until("the parent is completed", || served.get(&path).json()["status"] == "completed");
+        served.stop();
+    }
+}

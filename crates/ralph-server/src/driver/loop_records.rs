@@ -124,9 +124,9 @@ mod tests {
         let run = RecordedLoop { kind: LoopKind::Run, run: "a".to_owned() };
         winner.add(&run).unwrap();
         loser.add(&run).unwrap();
-        assert_eq!(loser.list(), [run.clone()]);
+        assert_eq!(loser.list(), std::slice::from_ref(&run));
         loser.remove_own(&run);
-        assert_eq!(winner.list(), [run.clone()]);
+        assert_eq!(winner.list(), std::slice::from_ref(&run));
         // The next server drives it to its end.
         let next = records(folder.path(), "three");
         next.add(&run).unwrap();

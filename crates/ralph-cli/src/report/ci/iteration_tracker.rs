@@ -121,7 +121,7 @@ impl IterationTracker {
             Fact::Verdict { verdict, reason, checks, .. } => self.record_verdict(*verdict, reason, checks),
             Fact::RetryScheduled { reason, .. } => self.activity = format!("waits for a retry: {}", one_line(reason)),
             Fact::LimitWaiting { reason, .. } => {
-                self.activity = format!("waits for a rate limit: {}", one_line(reason))
+                self.activity = format!("waits for a rate limit: {}", one_line(reason));
             }
             Fact::AgentWaiting { reason, .. } => self.activity = format!("waits: {}", one_line(reason)),
             Fact::RunPaused { .. } => "paused".clone_into(&mut self.activity),

@@ -86,7 +86,7 @@ impl ObjectWriter {
     fn write_object(&self, kind: &str, content: &[u8]) -> io::Result<String> {
         let header = format!("{kind} {}\0", content.len());
         let hash: [u8; 20] = Sha1::new().chain_update(&header).chain_update(content).finalize().into();
-        let name = encode_hex(&hash);
+        let name = encode_hex(hash);
         let (folder, file) = name.split_at(2);
         let folder = self.objects.join(folder);
         let path = folder.join(file);

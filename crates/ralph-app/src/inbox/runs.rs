@@ -40,6 +40,10 @@ pub(crate) async fn waiting_loops(project: &Project, store: &Store) -> AppResult
         if is_driven && !is_paused {
             continue;
         }
+        // The run may have ended after it was listed, and before its driver was looked for.
+        if !is_driven && store.loop_of_run(&row.run.id).await?.is_none_or(|now| now.run.status != row.run.status) {
+            continue;
+        }
         let run = row.run.clone();
         let reason = match is_paused {
             true => run_headline(store, &run).await?,

@@ -261,7 +261,9 @@ async fn open_workflows(project: &Project, store: &Store, span: ObservedSpan) ->
     let mut events = Vec::new();
     for row in store.unfinished_workflow_runs().await? {
         let questions = load_open_questions(store, &row).await?;
-        let is_dead = row.status == "running" && questions.is_empty() && is_orphaned(project, &row.id);
+        let seems_dead = row.status == "running" && questions.is_empty() && is_orphaned(project, &row.id);
+        // The run may have ended after it was listed, and before its driver was looked for.
+        let is_dead = seems_dead && store.workflow_run(&row.id).await?.is_some_and(|now| now.status == row.status);
         if is_dead && row.started_at >= span.since.0 {
             events.push(ObservedEvent {
                 id: format!("{}:{}:died", row.id, row.fence),

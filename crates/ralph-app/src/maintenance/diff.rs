@@ -109,7 +109,7 @@ async fn compare_iteration(
     Ok(Some(RunDiff { run_id: run.id, text: String::from_utf8_lossy(&text).into_owned(), end }))
 }
 
-/// Like [`compare_iteration`]; an iteration whose files were not stored is an error.
+/// Returns the diff of one iteration. An iteration whose files were not stored is an error.
 pub async fn diff_stored_iteration(
     project: &Project,
     run: &str,

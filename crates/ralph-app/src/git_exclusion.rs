@@ -8,7 +8,7 @@ use ralph_engine::git;
 /// Whether git ignores a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitExclusion {
-    /// It is ignored already, or there is no repository.
+    /// It is ignored already, or no repository exists.
     Unchanged,
     /// A line in this file excludes it, or would.
     Added(PathBuf),

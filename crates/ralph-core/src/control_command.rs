@@ -33,7 +33,7 @@ pub enum ControlCommand {
     },
 }
 
-/// What the agent of a run tells with a tool.
+/// A report that the agent of a run makes with a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum AgentReport {

@@ -114,7 +114,7 @@ pub enum Fact {
     },
 }
 
-/// What an agent told ralph with a tool.
+/// The kind of a report that an agent made with a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportKind {

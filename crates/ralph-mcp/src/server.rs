@@ -1,4 +1,4 @@
-//! What the protocol asks of a server: who it is, which tools it has, and the answers to calls.
+//! The parts of the protocol that a server implements: its identity, its tools, and the answers to calls.
 use std::sync::Arc;
 
 use ralph_app::agent_tools::find_tool_caller;
@@ -25,7 +25,7 @@ const INSTRUCTIONS: &str = "Tools for an agent that works in a ralph loop. Call 
 the other tools need. When the work is done, call claim_completion as your last tool call and end your turn: ralph then \
 verifies the work. A claim that other tool calls follow does not count.";
 
-/// What the server needs to know.
+/// The data that the server needs.
 pub struct McpContext {
     pub project: Project,
     pub settings: Settings,

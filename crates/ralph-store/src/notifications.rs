@@ -44,7 +44,7 @@ pub struct OpenDeliveryRow {
     pub error: Option<String>,
 }
 
-/// What became of a message that a process has tried to send.
+/// The result of an attempt to send a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryResult<'a> {
     Sent,

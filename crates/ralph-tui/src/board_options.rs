@@ -32,7 +32,7 @@ pub struct BoardOptions {
     pub is_colored: bool,
     /// Whether the mouse selects and scrolls. The terminal cannot select text then.
     pub uses_mouse: bool,
-    /// Returns whether somebody still reads the output.
+    /// Returns whether the output still has a reader.
     pub has_reader: fn() -> bool,
     /// Opens the terminal for writing.
     pub open_terminal: fn() -> Box<dyn Write + Send>,

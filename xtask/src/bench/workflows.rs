@@ -167,7 +167,7 @@ impl WorkflowBench<'_> {
         Ok(())
     }
 
-    /// Every item of a list has a run of its own that asks a person.
+    /// Every item of a list has a separate run that asks a person.
     fn add_waiting(&self, report: &mut BenchReport) -> Result<()> {
         let count = self.workspace.size.scaled_count(WAITING_RUNS);
         self.write_workflow("asking", "  - id: ask\n    approval: {message: 'Continue?'}\n")?;

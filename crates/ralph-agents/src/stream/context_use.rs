@@ -1,4 +1,4 @@
-//! How much of its context an agent uses, as the end of its output reports it. What it does not report stays unknown.
+//! How much of its context an agent uses, as the end of its output reports it. A value that it does not report stays unknown.
 use crate::stream::output_format::OutputFormat;
 use crate::{acp, claude};
 

@@ -1,4 +1,4 @@
-//! What an agent works on: the task with its criteria and specification, the notes, the guidance, and why the last claim was not
+//! The work of an agent: the task with its criteria and specification, the notes, the guidance, and why the last claim was not
 //! accepted.
 use std::io::{Read, Seek, SeekFrom};
 
@@ -31,10 +31,10 @@ pub struct WorkDescription {
     pub status: String,
     pub title: String,
     pub description: Option<String>,
-    /// What is true when the work is done.
+    /// The condition that is true when the work is done.
     pub outcome: Option<String>,
     pub acceptance_criteria: Vec<String>,
-    /// What ralph verifies after a claim, one line each.
+    /// The criteria that ralph verifies after a claim, one line each.
     pub criteria: Vec<String>,
     /// The text of the promise, for agents that claim with a tag.
     pub promise: Option<String>,

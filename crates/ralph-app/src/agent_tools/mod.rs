@@ -1,5 +1,5 @@
-//! What an agent may do over MCP: read its task, tell ralph how the work goes, and create follow-up tasks. An agent of a run sees and
-//! changes only its own run and task; any other caller only reads. None of it approves, accepts, guides or lands.
+//! The actions of an agent over MCP: it reads its task, reports its progress to ralph, and creates follow-up tasks. An agent of a run
+//! sees and changes only its own run and task; any other caller only reads. No action approves, accepts, guides or lands.
 mod agent_text;
 mod agent_work;
 mod followup_task;

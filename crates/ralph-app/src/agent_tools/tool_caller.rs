@@ -1,4 +1,4 @@
-//! Who calls a tool: the agent that started `ralph mcp` is found by its processes, never by what it says.
+//! The caller of a tool: the agent that started `ralph mcp` is found by its processes, never by its own statement.
 use ralph_engine::project::Project;
 
 use crate::error::{AppError, AppResult};

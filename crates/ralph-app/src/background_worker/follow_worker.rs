@@ -23,8 +23,8 @@ pub struct FollowedWorker {
     partial_line: Vec<u8>,
 }
 
-/// Returns the worker with this id, or the only one that works if there is no id. Returns `None` if the id is not the id of
-/// a worker, or no worker works. Fails if several loops and workers could be meant.
+/// Returns the worker with this id or, without an id, the only active worker. Returns `None` if the id is not the id of
+/// a worker, or no worker is active. Fails if several loops and workers could be meant.
 pub async fn find_worker_to_follow(project: &Project, id: Option<&str>) -> AppResult<Option<FollowedWorker>> {
     let worker = match id {
         Some(id) if is_worker_id(id) => Some(find_worker(project, id)?),

@@ -38,7 +38,7 @@ pub(super) struct LastOutputReader {
     known: BTreeMap<String, KnownLog>,
     /// Logs that do not exist yet: a log is created with the first byte of its agent.
     missing: BTreeSet<String>,
-    /// What the logs before a log say about the context.
+    /// The context use that the logs before a log report.
     earlier_contexts: BTreeMap<String, ContextUse>,
 }
 

@@ -13,7 +13,7 @@ const MESSAGE_VERSION: u32 = 1;
 /// A message lists at most so many events; it counts all.
 const MAX_LISTED_ITEMS: usize = 20;
 
-/// What happened, as it is stored.
+/// The description of an event, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MessageBody {
     /// The names of the event; the first is the usual one.
@@ -42,7 +42,7 @@ pub(super) struct MessageItem {
     pub body: MessageBody,
 }
 
-/// What a target gets at once.
+/// A message to a target, with all events that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OutgoingMessage {
     /// Names the message: a target that gets it twice can ignore the second.

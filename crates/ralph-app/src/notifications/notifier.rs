@@ -22,7 +22,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a process that has nothing else to do may send: an attempt that is active, and one more.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What only the process knows that sends.
+/// The properties of the process that sends.
 #[derive(Debug, Clone)]
 pub struct NotificationHost {
     /// Returns the commands that answer something in the inbox.
@@ -66,7 +66,7 @@ impl Notifier {
             let stamp = ChangeStamp::capture(&folder);
             let is_due = next_due.is_some_and(|due: UnixMillis| due <= Clock::wall_now());
             if is_due || seen.as_ref() != Some(&stamp) {
-                // What fails here is tried again on the next change, or in the next process.
+                // A failed round is repeated on the next change, or in the next process.
                 next_due = self.try_round().await.unwrap_or_default();
                 seen = Some(ChangeStamp::capture(&folder));
             }
@@ -108,7 +108,7 @@ impl ActiveNotifier {
         stop.send_replace(true);
         let finished = async {
             let _ = task.await;
-            // What fails here is tried again by the next process.
+            // The next process repeats a failed round.
             let _ = notifier.try_round().await;
         };
         let _ = tokio::time::timeout(FINISH_TIMEOUT, finished).await;

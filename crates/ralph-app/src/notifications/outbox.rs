@@ -117,7 +117,7 @@ impl Notifier {
             let (notifier, store, target) = (Arc::clone(self), Arc::clone(store), target.clone());
             sending.spawn(async move {
                 for batch in batches {
-                    // What could not be recorded is tried again when its claim has ended.
+                    // A message whose result could not be recorded is tried again when its claim has ended.
                     if !notifier.send_batch(&store, &target, batch, timeout).await.unwrap_or(false) {
                         break;
                     }

@@ -32,7 +32,7 @@ pub struct UndeliveredMessage {
     pub error: Option<String>,
 }
 
-/// What happened to a test message.
+/// The result of a test message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifyTestResult {
     pub name: String,

@@ -14,7 +14,7 @@ pub struct LogExcerpt {
     pub skipped_bytes: u64,
 }
 
-/// Returns at most the last `max_bytes` of the output of a check; `None` if there is no log.
+/// Returns at most the last `max_bytes` of the output of a check; `None` if its log does not exist.
 #[must_use]
 pub fn read_check_log(project: &Project, run: &str, check: &CheckRow, max_bytes: u64) -> Option<LogExcerpt> {
     if check.log_file.is_empty() {

@@ -139,7 +139,7 @@ pub(crate) fn read_specification(settings: &Settings, project: &Project, task: &
         (None, None) => return None,
     };
     let mut bytes = Vec::new();
-    // The file may be a pipe, which nobody writes to.
+    // The file may be a pipe without a writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(project.root.join(&path));
     let read = opened.and_then(|file| match file.metadata()?.is_file() {
         true => file.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes),

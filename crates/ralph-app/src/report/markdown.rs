@@ -1,5 +1,5 @@
-//! Renders a report as Markdown for a pull request. What does not come from ralph is inside code: it mentions nobody, links
-//! nowhere, and cannot leave its place.
+//! Renders a report as Markdown for a pull request. Text that does not come from ralph is inside code: it mentions no
+//! person, contains no links, and cannot leave its place.
 use super::document::{ReportBlock, ReportCell, ReportDocument, ReportTable, ReportTone, clean_text};
 
 /// The description of a pull request may have 65,536 characters on GitHub.

@@ -65,7 +65,7 @@ fn run_facts(view: &RunView) -> Vec<ReportFact> {
     facts
 }
 
-/// Returns cost and tokens. What is not known is named.
+/// Returns cost and tokens. Unknown values are named.
 fn format_spend(cost_micros: Option<i64>, input_tokens: Option<i64>, output_tokens: Option<i64>) -> String {
     let tokens = format_tokens(input_tokens, output_tokens);
     let tokens = tokens.map_or_else(|| "tokens unknown".to_owned(), |tokens| format!("tokens {tokens}"));

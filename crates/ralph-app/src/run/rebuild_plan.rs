@@ -113,7 +113,7 @@ impl ResumeRequest<'_> {
     }
 }
 
-/// Why there is no plan.
+/// The reason why the plan cannot be rebuilt.
 enum PlanRebuildError {
     Spec(RunSpecError),
     Environment(Box<AppError>),

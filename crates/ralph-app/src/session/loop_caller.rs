@@ -4,7 +4,7 @@ use ralph_engine::session_driver::LoopFile;
 use crate::error::{AppError, AppResult};
 use crate::run::is_started_by_session;
 
-/// Who asks to start or cancel the loop of a session.
+/// The caller that asks to start or cancel the loop of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopCaller {
     /// The program of the session: the person typed a slash command.

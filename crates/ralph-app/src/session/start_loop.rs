@@ -41,7 +41,7 @@ pub struct StartLoopRequest<'a> {
     /// The name of the loop on screens.
     pub description: Option<String>,
     pub caller: LoopCaller,
-    /// The transcript of the session, if it is known. What it contains now belongs to earlier turns.
+    /// The transcript of the session, if it is known. Its present content belongs to earlier turns.
     pub transcript: Option<&'a Path>,
     /// When the checks that run before the work must be finished.
     pub deadline: Instant,

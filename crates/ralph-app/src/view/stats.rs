@@ -69,7 +69,7 @@ impl StatsView {
         &self.groups
     }
 
-    /// Returns whether there are no runs.
+    /// Returns whether the statistics cover no runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total.totals.runs == 0

@@ -71,7 +71,7 @@ pub async fn answer_seen_question(project: &Project, answer: SeenAnswer<'_>) -> 
     store_answer(project, Some(run), choose, PersonDecision { decision, text, person: &person }).await
 }
 
-/// What a person has decided.
+/// The decision of a person.
 struct PersonDecision<'a> {
     decision: &'a str,
     text: &'a str,

@@ -139,8 +139,8 @@ impl WorkflowDriver {
         }
     }
 
-    /// Drives the run until it has ended, waits for a person, or is stopped. What it does between two waits is in boxes:
-    /// thousands of runs may wait in a process.
+    /// Drives the run until it has ended, waits for a person, or is stopped. The futures between two waits are
+    /// boxed: thousands of runs may wait in a process.
     pub async fn run(mut self: Box<Self>) -> AppResult<WorkflowEnd> {
         Box::pin(self.queue_stored_answers()).await?;
         loop {

@@ -21,7 +21,7 @@ const RECEIPT_VERSION: u32 = 1;
 /// The kind of these receipts; those of runs have the kind of the run.
 const RECEIPT_KIND: &str = "loop_node";
 
-/// What said that a loop is done.
+/// The channel that reported that a loop is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "channel", rename_all = "snake_case")]
 pub enum CompletionChannel {
@@ -88,7 +88,7 @@ pub struct ReceiptContext<'a> {
     pub at: UnixMillis,
 }
 
-/// What is known about the completions of the loops of a run until they are settled.
+/// The known details about the completions of the loops of a run, until they are settled.
 #[derive(Debug, Default)]
 pub struct LoopCompletions {
     loops: BTreeMap<String, LoopEvidence>,

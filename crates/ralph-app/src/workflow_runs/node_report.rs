@@ -113,7 +113,7 @@ fn iterations_of(node: &Node, state: Option<&NodeState>, runs: &[&RunRow]) -> (O
     }
 }
 
-/// Returns how often the nodes of a loop group have run. A group that has ended has no number of its own.
+/// Returns how often the nodes of a loop group have run. A group that has ended does not have its own number.
 fn repetitions_of_group(view: &WorkflowRunView, group: &str) -> Option<i64> {
     let inside = view.nodes.iter().filter(|row| row.item.is_none() && is_inside(&row.node, group));
     let most = inside.fold(BTreeMap::<&str, i64>::new(), |mut counts, row| {

@@ -138,7 +138,7 @@ impl OpenedRun {
         Ok(DrivenRun { end, worktree, log })
     }
 
-    /// Returns the driver of the run. `worked_project` has the files of its own work tree, if it has one.
+    /// Returns the driver of the run. `worked_project` has the files of the run's own work tree, if it has one.
     async fn open_driver(
         self: Box<Self>,
         host: Arc<WorkflowHost>,

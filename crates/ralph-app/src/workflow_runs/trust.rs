@@ -78,7 +78,7 @@ pub struct WorkflowFiles {
 /// A file as a person sees it before the approval.
 pub struct ShownFile {
     pub command: ProjectCommand,
-    /// Instead of bytes that are no text, and of very much text, it says what is there.
+    /// The text of the file. Bytes that are not text, and very long text, are replaced by a description.
     pub content: String,
 }
 

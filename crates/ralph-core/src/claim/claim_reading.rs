@@ -43,7 +43,7 @@ pub enum Claim {
         /// A statement in the same message that work is still open.
         contradiction: Option<Contradiction>,
     },
-    /// There is no claim.
+    /// No claim was found.
     None {
         /// The reason.
         why: NoClaimReason,
@@ -90,7 +90,7 @@ impl Claim {
     }
 }
 
-/// Why there is no claim.
+/// The reason why no claim was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoClaimReason {
@@ -139,7 +139,7 @@ pub enum NoClaimReason {
     WorkAfterTool {
         /// The tool of ralph.
         tool: String,
-        /// What the agent used afterwards.
+        /// The tool that the agent used afterwards, or a record that was too long to read.
         work: String,
     },
     /// The agent gave a signal with a tool, and its output does not show the call.

@@ -305,7 +305,7 @@ impl Evidence {
         self.checks.iter().find(decides).is_some_and(|check| check.method == EvidenceKind::ProtectedTests)
     }
 
-    /// Returns whether there is no verdict only because judges failed: the agent cannot change that.
+    /// Returns whether the claim is undecided only because judges failed: the agent cannot change that.
     #[must_use]
     pub fn is_undecided_only_by_judges(&self) -> bool {
         let is_undecided = |check: &&CheckEvidence| check.required && check.verdict == Verdict::CouldNotEvaluate;

@@ -18,7 +18,7 @@ pub struct RuleNumber {
     pub name: &'static str,
     /// `None` if it is unknown.
     pub used: Option<u64>,
-    /// `None` if there is no limit.
+    /// `None` if it is unlimited.
     pub limit: Option<u64>,
     pub unit: NumberUnit,
     /// The task, spec or worker whose runs share the budget.

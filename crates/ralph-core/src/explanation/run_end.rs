@@ -115,7 +115,7 @@ pub(super) fn rule_of_end(end: &RecordedEnd<'_>, iteration: Option<&IterationFac
     }
 }
 
-/// The names of settings with which the reasons of limits end. What an agent says is never at the end of a reason.
+/// The names of settings with which the reasons of limits end. The words of an agent are never at the end of a reason.
 const BUDGET_RULES: [(&str, DecidingRule); 7] = [
     ("(max_cost_usd)", DecidingRule::CostLimit),
     ("(max_tokens)", DecidingRule::TokenLimit),

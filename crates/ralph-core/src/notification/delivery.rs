@@ -38,7 +38,7 @@ pub struct PendingDelivery {
     pub claimed_until: Option<UnixMillis>,
 }
 
-/// What to do with a message now.
+/// The action that a message needs now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryDecision {
     Send,

@@ -1,4 +1,4 @@
-//! What can be notified, and the rule of a target that selects it.
+//! The events that can be notified, and the rule of a target that selects them.
 use alloc::vec::Vec;
 
 /// Something that happened to a run, a task or a workflow run.

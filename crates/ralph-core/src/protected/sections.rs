@@ -109,7 +109,7 @@ impl SectionedText {
         found
     }
 
-    /// Returns the text with the deciding items of another file in place of its own.
+    /// Returns the text with its deciding items replaced by those of another file.
     pub fn with_deciding_items_of(&self, base: &Self, keys: &[DecidingKeys]) -> String {
         let (mut text, mut placed) = (String::new(), Vec::new());
         for section in self.sections.iter().filter(|section| !section.is_deciding(keys)) {

@@ -1,5 +1,5 @@
 //! The protected files of each ecosystem, as data. A pattern without a slash matches in every folder, one that begins
-//! with a slash only at the root; `**` stands for any number of folders, `*` for any part of a name, `?` for one letter.
+//! with a slash only at the root; `**` matches any number of folders, `*` any part of a name, `?` one letter.
 use super::manifest::ManifestKind;
 
 /// The protected files of one ecosystem.

@@ -83,7 +83,7 @@ impl StreamRedactor {
         Self { secrets, values: ValueRedactor::default(), shapes: ShapeRedactor::default() }
     }
 
-    /// Processes the next piece and writes everything that is decided. Copies nothing if there is no secret.
+    /// Processes the next piece and writes everything that is decided. Copies nothing if no secrets are known.
     pub fn push(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) {
         let Self { secrets, values, shapes } = self;
         if secrets.values.is_empty() {

@@ -1,4 +1,4 @@
-//! What the agent of the run tells with a tool of ralph while it works. A signal waits until the attempt has ended; see
+//! The reports that the agent of the run makes with a tool of ralph while it works. A signal waits until the attempt has ended; see
 //! `claim::tool_signal` for whether it counts.
 use alloc::boxed::Box;
 use alloc::format;
@@ -22,7 +22,7 @@ const MAX_REPORTS_WITH_SIGNALS: u32 = MAX_REPORTS + 20;
 /// How much of the text of a report is kept.
 const MAX_WORDS_BYTES: usize = 2_000;
 
-/// Records a report of the agent that works now. At any other time there is no agent that could tell something.
+/// Records a report of the agent that works now. At any other time no agent works that could report something.
 pub(super) fn record_report(context: LoopContext, phase: LoopPhase, report: AgentReport) -> StepResult {
     let LoopPhase::Working { iteration, attempt } = phase else { return context.stay_in(phase) };
     let max_reports = match report {

@@ -83,7 +83,7 @@ fn answer_question(mut context: LoopContext, iterations: u32, decision: PersonDe
 
 /// A run that had ended and can be resumed now.
 pub(super) struct ReopenedRun {
-    /// Who reopened it, and how.
+    /// Names the person who reopened it, and the decision.
     pub(super) reason: String,
     /// The changes that a person made.
     pub(super) facts: Vec<Fact>,

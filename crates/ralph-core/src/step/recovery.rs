@@ -65,7 +65,7 @@ pub(super) fn on_recovered(
         Some(false) => end_pause(context, phase, changed),
         None => resume_phase(context, phase, changed),
     };
-    // After `run.resumed`, if there is one. A run that has ended takes no command, so there is no fact.
+    // After `run.resumed`, if there is one. A run that has ended takes no command, so `facts` is empty.
     let at = usize::from(was_started && !has_ended);
     effects.splice(at..at, facts.into_iter().map(record_fact));
     (state, effects)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node::{Node, NodeId};
 
-/// A workflow. All includes are resolved, and the graph is valid: ids are unique, dependencies exist, there is no cycle.
+/// A workflow. All includes are resolved, and the graph is valid: ids are unique, dependencies exist and form no cycle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
     pub name: String,

@@ -275,7 +275,7 @@ pub struct LoopNode {
 /// When a loop or a loop group ends. The ways to complete are alternatives; `checks` decide about a claim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopControl {
-    /// The promise, as a tag or as a line of its own.
+    /// The promise, as a tag or as a separate line.
     #[serde(default)]
     pub until: Option<String>,
     /// At least 1.

@@ -21,7 +21,7 @@ pub struct AcceptancePolicy {
     pub share: Vec<String>,
     /// The consequence of a change of a protected test.
     pub tests: TestProtection,
-    /// Who commits the work of the agent. Only in the work tree of a task.
+    /// Whether ralph or the agent commits the work. Only in the work tree of a task.
     pub commit: CommitMode,
     /// The commit that a judging role sent back: the coder's work must differ from it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -61,7 +61,7 @@ async fn run_judge(
         )
     };
     let diff = match diff_worktree(context, &judge.base, control).await {
-        // The agent can have caused the failure, so there is no fallback.
+        // The agent can have caused the failure, so ralph does not use a fallback.
         Err(reason) => return could_not_evaluate(format!("git could not determine the changes: {reason}")),
         Ok(_) if control.is_stopped() => {
             return could_not_evaluate("the judge was not asked: the run was stopped".to_owned());
@@ -162,7 +162,7 @@ async fn wait_before_retry(after_ms: u64, control: &mut VerificationControl) -> 
     run_until_timeout_or_stop(tokio::time::sleep(delay), &mut deadline, control).await
 }
 
-/// Returns the agent's report. If it says that work is open, the judge is told.
+/// Returns the agent's report. If it says that work is open, a note tells the judge.
 fn report_for_judge(claim: &SubmittedClaim) -> String {
     let report = &claim.report;
     match &claim.contradiction {

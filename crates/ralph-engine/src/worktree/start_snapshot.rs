@@ -66,7 +66,7 @@ pub(super) fn take_start_snapshot_with(
     let index_tree = stored.as_ref().map(|stored| stored.tree.clone());
     let adds_all = base == BaseTree::Needed && adds_all_files(root, &index, &listed);
     let exact = snapshot_listed_files(root, ListedFiles { tracked, ..listed }, moment, &known, stored)?;
-    // All files are in the snapshot, and it is that of the index: there is no other file that git would add.
+    // All files are in the snapshot, and it is that of the index: git would add no other file.
     let is_clean = is_kept && exact.notes.left_out.is_empty();
     let base_tree = index_tree.filter(|tree| is_clean && *tree == exact.tree);
     let is_base = || adds_all && is_base_tree(root, &index, &exact);

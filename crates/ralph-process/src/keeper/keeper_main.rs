@@ -38,7 +38,7 @@ pub(crate) fn run_keeper(ralph_socket: &UnixStream) {
     }
 }
 
-/// What has happened while the keeper waited.
+/// The events that occurred while the keeper waited.
 struct KeeperEvents {
     child_exited: bool,
     /// ralph has sent a job, or is gone.

@@ -11,7 +11,7 @@ use crate::supervisor::supervisor_main::IdleSupervisor;
 use crate::unix::fds::{JobFds, close_inherited_copy, receive_job, send_job};
 use crate::unix::fork_process::fork_process;
 
-/// What a supervisor with a job tells its keeper, as one byte.
+/// A notice from a supervisor with a job to its keeper, as one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SupervisorNotice {
     /// The program of its first job was started, or could not be started.

@@ -68,7 +68,7 @@ impl ChangeWatcher {
         }
     }
 
-    /// Ends the watch if there are no listeners. The lock keeps a new listener from joining a watch that ends.
+    /// Ends the watch if it has no listeners. The lock keeps a new listener from joining a watch that ends.
     fn ends_without_listeners(&self, sender: &broadcast::Sender<Arc<ProjectChange>>) -> bool {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = sender.receiver_count() == 0;

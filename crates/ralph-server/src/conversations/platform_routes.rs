@@ -79,7 +79,7 @@ async fn receive(
     tokio::spawn(async move {
         let failed = receive_message(&context, key.clone(), words, author).await.err();
         if let Some(error) = failed {
-            // Without the store there is no conversation to tell it.
+            // Without the store, no conversation exists that could show the error.
             let _ = context.conversations.report_failure(&key, &format!("error: {error}")).await;
         }
     });

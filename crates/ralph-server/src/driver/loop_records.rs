@@ -1,5 +1,5 @@
 //! Which loops this server drives, as files in the state folder of the project. A loop whose record is left when the server
-//! starts was interrupted, and is resumed. Several servers of a project have records of their own.
+//! starts was interrupted, and is resumed. Each server of a project has its own records.
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Which tasks the worker could not start, and why. The reason is no part of the journal: nothing has happened to the task.
+//! Which tasks the worker could not start, and why. The reason is not part of the journal: nothing has happened to the task.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -83,7 +83,7 @@ impl Controls {
         Self { review: Some(PageLink { href, text: label.into() }), ..Self::default() }
     }
 
-    /// Returns the controls that answer an item of the inbox. What is decided by reading a text leads to the text.
+    /// Returns the controls that answer an item of the inbox. If the decision requires reading a text, they lead to it.
     pub(super) fn for_answer(answer: &InboxAnswer) -> Self {
         match answer {
             InboxAnswer::ReadLog { .. } => Self::default(),

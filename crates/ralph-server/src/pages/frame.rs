@@ -285,7 +285,7 @@ impl PageError {
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let Problem { title, status, detail, hints, .. } = *self.0;
-        // What is not here has no page, whatever the API says of a request that cannot be carried out.
+        // The API reports a request that cannot be carried out with 422; for pages it means that the page does not exist.
         let status = if status == StatusCode::UNPROCESSABLE_ENTITY.as_u16() { 404 } else { status };
         let title = if status == 404 { "Not found".to_owned() } else { title };
         let page = ErrorPage {

@@ -55,7 +55,8 @@ impl ShownDecision {
     }
 }
 
-/// Returns items of the inbox with the texts that they are about. What cannot be loaded any more is shown without controls.
+/// Returns items of the inbox with the texts that they are about. An item whose text cannot be loaded any more is shown without
+/// controls.
 pub(super) async fn load_entries<'a>(
     context: &ServerContext,
     items: impl IntoIterator<Item = &'a InboxItem>,

@@ -70,7 +70,7 @@ pub(super) struct TimeSpan {
     pub(super) to: i64,
 }
 
-/// What is drawn in one row.
+/// The content of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TimeLane {
     pub(super) label: String,

@@ -26,7 +26,7 @@ pub(crate) struct DatabaseFileState {
 /// The state of the database, derived from its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DatabaseState {
-    /// There is no database yet, or its creation was interrupted.
+    /// The database does not exist yet, or its creation was interrupted.
     Absent,
     /// The last process closed it. The schema version is read from the header.
     Closed { schema: i64 },

@@ -11,7 +11,7 @@ use super::theme::Theme;
 use crate::model::board_state::BoardState;
 use crate::model::panel::Panel;
 
-/// How many cards of a panel are looked at for its height. More do not fit on a screen.
+/// How many cards of a panel are counted for its height. More do not fit on a screen.
 const COUNTED_CARDS: usize = 100;
 
 /// With what a card is drawn.

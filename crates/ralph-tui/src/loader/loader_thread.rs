@@ -137,7 +137,7 @@ async fn serve_requests(context: LoaderContext, output: LoaderOutput, mut reques
     }
 }
 
-/// What the screen wants of the next reading.
+/// The requests of the screen for the next reading.
 #[derive(Default)]
 struct ReadingWishes {
     reload: Notify,

@@ -1,4 +1,4 @@
-//! What the loader has read and the screen has not taken. Only the newest counts: while another program has the terminal, nothing
+//! The readings of the loader that the screen has not taken. Only the newest counts: while another program has the terminal, nothing
 //! piles up.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -26,7 +26,7 @@ pub(crate) enum BoardInput {
     Tick(UnixMillis),
     /// The loader has read the project.
     Snapshot(Arc<BoardSnapshot>),
-    /// The loader has looked at this time, and nothing has changed since the last snapshot.
+    /// The loader has checked at this time, and nothing has changed since the last snapshot.
     Unchanged(UnixMillis),
     /// The loader could not read the project; the last snapshot stays.
     LoadFailed(String),

@@ -1,4 +1,4 @@
-//! What has changed between two snapshots, in one line each. Ages and amounts are no changes.
+//! The changes between two snapshots, in one line each. Ages and amounts do not count as changes.
 use std::collections::BTreeMap;
 
 use ralph_app::board::{BoardCard, BoardSnapshot, CardLane};

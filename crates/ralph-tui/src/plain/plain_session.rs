@@ -1,4 +1,4 @@
-//! Prints the lines until a signal stops this process or nobody reads them. Runs are not affected.
+//! Prints the lines until a signal stops this process or the output has no reader. Runs are not affected.
 use std::io::Write;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::board_options::{BoardError, BoardOptions};
 /// How often changes are looked for. Without one this costs a few system calls.
 const CHANGE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Shows the board as plain lines. Returns the signal that ended it; `None` if nobody reads the lines any more.
+/// Shows the board as plain lines. Returns the signal that ended it; `None` if the output has no reader any more.
 pub fn run_plain_board(options: &BoardOptions) -> Result<Option<StopSignal>, BoardError> {
     let terminal_error = |source| BoardError::Terminal { source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(terminal_error)?;

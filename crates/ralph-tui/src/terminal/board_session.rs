@@ -31,7 +31,7 @@ use crate::model::handle_input::handle_input;
 
 /// How long messages of other threads wait at most.
 const INPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long after another program has ended an interrupt may still be one of its own.
+/// How long after the end of another program an interrupt may still be meant for it.
 const LATE_INTERRUPT_TIME: Duration = Duration::from_secs(2);
 /// How often ages and clocks are drawn again.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
@@ -147,7 +147,7 @@ impl BoardSession {
         if terminal == TerminalPresence::Gone {
             return Ok(WaitResult::Ended(SessionEnd::Stopped(StopSignal::Hangup)));
         }
-        // Without a wait of its own: it never returns if the terminal goes away meanwhile.
+        // Without a separate wait: it never returns if the terminal goes away meanwhile.
         while event::poll(Duration::ZERO).map_err(terminal_error)? {
             result = WaitResult::Changed;
             let event = event::read().map_err(terminal_error)?;

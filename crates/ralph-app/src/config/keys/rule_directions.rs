@@ -223,7 +223,7 @@ fn list_entries(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Returns the amount in the smallest unit of its kind; the largest number if there is no limit.
+/// Returns the amount in the smallest unit of its kind; the largest number if it is unlimited.
 fn slot_amount(slot: &SettingSlot<'_>) -> u128 {
     let unlimited = |amount: Option<u128>| amount.unwrap_or(u128::MAX);
     match slot {

@@ -26,7 +26,7 @@ pub struct PipelineSettings {
     pub max_rounds: Setting<u32>,
     pub max_attempts: Setting<u32>,
     pub land: Setting<LandingMode>,
-    /// Who commits the work of an agent in the work tree of a task.
+    /// Whether ralph or the agent commits the work in the work tree of a task.
     pub commit: Setting<CommitMode>,
     /// Commands that prepare a new work tree.
     pub setup: Setting<Vec<String>>,

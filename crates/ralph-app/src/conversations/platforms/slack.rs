@@ -77,7 +77,7 @@ pub(super) fn build_message(key: &ConversationKey, words: &str) -> OutgoingReque
     OutgoingRequest { headers: Vec::new(), body: body.to_string() }
 }
 
-/// Escapes text so that it mentions nobody and links nowhere.
+/// Escapes text so that it contains no mentions and no links.
 pub(crate) fn escape_text(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -102,7 +102,7 @@ fn plan_generation(draft: GenerationDraft, request: GenerationRequest<'_>, proje
     let spec = RunSpec {
         // The agent writes to a folder that git ignores, so a changed answer does not show in the work tree.
         acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
-        // Before the first iteration there is no file to check.
+        // The file to check does not exist before the first iteration.
         policy: Policy {
             context: settings.context.value,
             baseline: BaselineMode::Skip,

@@ -1,4 +1,4 @@
-//! `checks` nodes: criteria that must accept the files of the run. There is no claim and no baseline.
+//! `checks` nodes: criteria that must accept the files of the run. They have neither a claim nor a baseline.
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
 use ralph_core::prompt::RejectionFeedback;

@@ -50,7 +50,7 @@ impl ActivityRunner {
         }
     }
 
-    /// Runs `until_bash` of a loop group. Exit 0 accepts; a command that cannot run is no verdict.
+    /// Runs `until_bash` of a loop group. Exit 0 accepts; the result of a command that cannot run is not a verdict.
     pub(super) async fn judge_group(
         &self,
         ready: &ReadyActivity,

@@ -61,7 +61,7 @@ pub fn run(args: &BoardArgs) -> Result<u8, CommandError> {
     }
 }
 
-/// Refuses what is no terminal, or cannot move its cursor.
+/// Fails if stdin or stdout is not a terminal, or if the terminal cannot move its cursor.
 fn ensure_screen() -> Result<(), CommandError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CommandError::preflight_error("the board needs a terminal, and this is none")

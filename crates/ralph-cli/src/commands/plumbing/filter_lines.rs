@@ -19,7 +19,7 @@ pub fn run(args: &FilterLinesArgs) -> Result<u8, CommandError> {
         .map_err(|error| CommandError::from_error(exit_code::USAGE_ERROR, &error))?;
     limit_own_memory(FILTER_MEMORY_MB << 20)
         .map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    // Fails only if the parent process is gone, so there is no reader for an error.
+    // Fails only if the parent process is gone, so an error would not have a reader.
     let _ = serve_filter(&filter, io::stdin().lock(), io::stdout().lock());
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! What the line of an iteration says: `[3/15] coder  rejected  2m 14s  $0.41  cargo test: 2 failed`. Collected from the facts.
+//! The content of the line of an iteration: `[3/15] coder  rejected  2m 14s  $0.41  cargo test: 2 failed`. Collected from the facts.
 use std::time::{Duration, Instant};
 
 use ralph_agents::AgentEvent;
@@ -15,7 +15,7 @@ use crate::report::wrap::truncate_line;
 /// How long a detail may be.
 const DETAIL_COLUMNS: usize = 120;
 
-/// What every line of a run begins with.
+/// The beginning of every line of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeading {
     pub max_iterations: u32,

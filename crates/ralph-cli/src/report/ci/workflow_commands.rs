@@ -22,7 +22,7 @@ pub fn protect_from_commands(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes lines without commands. What is written without a newline waits for the rest of its line.
+/// Writes lines without commands. Text without a newline waits for the rest of its line.
 pub(super) struct CommandFreeWriter<W: Write> {
     out: W,
     line: Vec<u8>,
@@ -33,7 +33,7 @@ impl<W: Write> CommandFreeWriter<W> {
         Self { out, line: Vec::new() }
     }
 
-    /// Writes a line of ralph's own as it is.
+    /// Writes a line that ralph itself creates, unchanged.
     pub(super) fn write_command(&mut self, line: &str) {
         // A closed stream does not stop the run.
         let _ = self.flush_line().and_then(|()| writeln!(self.out, "{line}"));

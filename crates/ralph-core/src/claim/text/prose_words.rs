@@ -30,7 +30,7 @@ impl ProseWord {
         Self { text, offset, mask }
     }
 
-    /// Returns whether this word stands for a signal tag.
+    /// Returns whether this word represents a signal tag.
     pub(crate) fn is_tag(&self) -> bool {
         self.text == TAG_WORD
     }

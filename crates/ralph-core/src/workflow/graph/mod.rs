@@ -5,7 +5,7 @@
 //! new run and for a restored one. The caller stores the facts of [`GraphEffect::Record`] in one transaction, and then
 //! performs the other effects in their order.
 //!
-//! Who decides what:
+//! Responsibilities:
 //!
 //! - A `loop` node is one activity: the executor runs its iterations as a separate run, with all rules of loops. Only the
 //!   gate of an interactive loop comes here ([`ActivityResult::ReachedGate`]), because a person may answer days later.

@@ -111,7 +111,7 @@ fn variable_name(number: usize, usage: ValueUsage) -> String {
 
 /// Applies edits, which must not overlap.
 pub(super) fn apply_edits(text: &str, mut edits: Vec<Edit>, variables: &mut ScriptVariables) -> String {
-    // What is inserted comes before what is replaced there.
+    // An insertion comes before a replacement at the same place.
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut edited = String::with_capacity(text.len() + edits.len() * 16);
     let mut from = 0;

@@ -1,5 +1,5 @@
-//! Reads the entries of an index file without starting git, and builds a new index from entries. What git cannot be relied on
-//! to have written in one of the known versions is not read: the caller asks git then.
+//! Reads the entries of an index file without starting git, and builds a new index from entries. It reads only
+//! files that git has certainly written in one of the known versions; for other files, the caller asks git.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};

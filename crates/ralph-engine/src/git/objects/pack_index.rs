@@ -64,7 +64,7 @@ impl PackIndex {
     }
 
     /// Makes the pack new, so that git keeps its objects for a while. Returns whether that was possible: the pack may be gone, or
-    /// its objects may have times of their own, because nothing uses them.
+    /// its objects may have their own times, because nothing uses them.
     pub(in crate::git) fn keep_from_removal(&self) -> bool {
         let has_own_times = self.path.with_extension("mtimes").symlink_metadata().is_ok();
         !has_own_times && renew_file_time(&self.path.with_extension("pack")).is_ok()

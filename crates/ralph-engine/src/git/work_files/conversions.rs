@@ -48,7 +48,7 @@ fn has_attributes(root: &Path, paths: &BTreeSet<&Path>) -> bool {
         || folders.iter().any(|folder| is_there(root.join(folder).join(FILE_NAME)))
 }
 
-/// Returns whether git adds a file with this name: it refuses names that are that of its own folder on other systems.
+/// Returns whether git adds a file with this name: it refuses names that mean the `.git` folder on other systems.
 fn is_everyday_path(path: &Path) -> bool {
     !path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b'\\' | b'~' | b':'))
 }

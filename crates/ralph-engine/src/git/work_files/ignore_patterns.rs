@@ -93,7 +93,7 @@ fn parse_pattern(line: &[u8]) -> Option<IgnorePattern> {
     }
     let rest = rest.strip_prefix(b"/").unwrap_or(rest);
     let parts: Vec<Vec<u8>> = rest.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
-    // Two stars have a meaning of their own only as a whole part, and git's rules for several of them are intricate.
+    // Two stars have a special meaning only as a whole part, and git's rules for several of them are intricate.
     let is_simple = |part: &Vec<u8>| !part.is_empty() && (part == b"**" || !part.windows(2).any(|pair| pair == b"**"));
     let stars = parts.iter().filter(|part| *part == b"**").count();
     (parts.iter().all(is_simple) && stars <= 1).then_some(IgnorePattern {
@@ -103,7 +103,7 @@ fn parse_pattern(line: &[u8]) -> Option<IgnorePattern> {
     })
 }
 
-/// Matches all parts of a path. `**` stands for any number of folders; at the end, for everything below a folder.
+/// Matches all parts of a path. `**` matches any number of folders; at the end, everything below a folder.
 fn matches_path(parts: &[Vec<u8>], path: &[&[u8]]) -> bool {
     match (parts, path) {
         ([], []) => true,
@@ -116,7 +116,7 @@ fn matches_path(parts: &[Vec<u8>], path: &[&[u8]]) -> bool {
     }
 }
 
-/// Matches a name: `*` stands for any bytes, `?` for one.
+/// Matches a name: `*` matches any bytes, `?` matches one.
 fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut position) = (0, 0);
     // The last star, and how far the name had been matched there.

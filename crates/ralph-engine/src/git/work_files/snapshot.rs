@@ -17,8 +17,8 @@ pub fn take_snapshot(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
     Ok(WorkTreeSnapshot { is_committed, commit: head.map(|head| head.commit), tree, left_out })
 }
 
-/// Returns the tree of a snapshot, if it covers every file that is not ignored: there are no nested repositories, whose
-/// files it does not cover, and no sparse checkout.
+/// Returns the tree of a snapshot, if it covers every file that is not ignored: the work tree has no nested repositories,
+/// whose files it does not cover, and is not a sparse checkout.
 pub fn complete_tree(root: &Path, snapshot: &WorkTreeSnapshot) -> Result<Option<String>, GitError> {
     if snapshot.left_out.is_some() {
         return Ok(None);

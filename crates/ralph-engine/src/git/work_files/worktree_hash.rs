@@ -194,7 +194,7 @@ fn add_all_files(git: &IsolatedGit<'_>) -> Result<AddedFiles, GitError> {
     }
 }
 
-/// Returns whether the work tree is a sparse checkout. Git ignores the setting if there is no file with patterns.
+/// Returns whether the work tree is a sparse checkout. Git ignores the setting if the file with patterns is missing.
 fn is_sparse_checkout(root: &Path) -> Result<bool, GitError> {
     let patterns = head_file::find_git_dir(root).map(|folder| folder.join("info/sparse-checkout"));
     if patterns.is_some_and(|file| file.symlink_metadata().is_err()) {

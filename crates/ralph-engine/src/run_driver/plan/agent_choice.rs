@@ -14,7 +14,7 @@ pub struct AgentChoice {
     pub adapter: &'static dyn Agent,
     pub overrides: PresetOverrides,
     pub model: Option<String>,
-    /// The permission level, if the user has set one or the run has a default of its own.
+    /// The permission level, if the user has set one or the run has its own default.
     pub permission: Option<PermissionLevel>,
     /// The scope of permission `work` in the run.
     pub work_scope: Option<WorkScope>,

@@ -27,7 +27,7 @@ struct DiffPage {
     can_guide: bool,
     is_now: bool,
     diff: ParsedDiff,
-    /// Why there is no diff.
+    /// The reason why the diff is missing.
     problem: Option<DisplayText>,
 }
 

@@ -91,7 +91,7 @@ impl Lane {
 
     /// Says on the cards why the worker could not start their tasks.
     fn with_deferrals(mut self, deferrals: &TaskDeferrals) -> Self {
-        // A finished task was started by somebody else.
+        // A finished task was started by another process.
         let cards = self.cards.iter_mut().filter(|_| self.id != "done");
         for card in cards {
             if let Some(deferred) = deferrals.find(card.id.as_str()) {

@@ -38,7 +38,7 @@ impl GraphView {
         let GraphDrawing { width, height, nodes, edges } = GraphDrawing::new(workflow);
         let report = |key: &str| reports.iter().find(|report| report.key == key);
         let found = CriticalPath::find(workflow, reports);
-        // One node alone is no path.
+        // A single node is not a path.
         let path = if found.nodes.len() > 1 { found } else { CriticalPath::default() };
         let node = |node: &DrawnNode| {
             let is_critical = path.contains_node(&node.key);

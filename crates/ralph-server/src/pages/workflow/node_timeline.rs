@@ -76,7 +76,7 @@ impl NodeTimes {
     }
 }
 
-/// What an event begins for a node.
+/// The part of a node's timeline that an event begins.
 struct NodeChange<'a> {
     node: &'a str,
     next: NextPart,

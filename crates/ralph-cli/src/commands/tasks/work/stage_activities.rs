@@ -17,7 +17,7 @@ use ralph_util::sanitize::sanitize_text;
 
 /// How often the progress line is updated.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the activity is printed where there is no progress line.
+/// How often the activity is printed without a progress line.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(300);
 /// The width to which an activity is cut.
 const ACTIVITY_COLUMNS: usize = 60;

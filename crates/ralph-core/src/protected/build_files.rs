@@ -233,6 +233,10 @@ mod tests {
         ] {
             assert!(differs(&base.replace(from, to)), "{to}");
         }
+        let (own_line, strings) = ("a // b\nc", "'it\\'s // kept' /* gone */ \"a 'b // kept\" // gone");
+        assert_eq!(strip_gradle_comments(own_line), "a \nc");
+        assert_eq!(strip_gradle_comments(strings), "'it\\'s // kept'  \"a 'b // kept\" ");
+        assert_eq!(strip_gradle_comments("'open\n// gone"), "'open\n", "a string ends with its line");
         let settings = "include 'a', 'tests'\n";
         assert_ne!(deciding_gradle_lines(settings), compared_gradle_lines(settings, "include 'a'\n"));
     }

@@ -315,6 +315,7 @@ fn files_that_find_and_xargs_pass_to_an_interpreter_are_unresolved() {
     ] {
         assert_eq!(files_executed_by(text).possible_files, files, "{text}");
     }
+    assert_eq!(files_executed_by("PYTHONPATH=lib true").python_folders, ["lib"]);
     assert!(files_executed_by("python3 checks").possible_files.contains(&"checks/__main__.py".to_owned()));
 }
 

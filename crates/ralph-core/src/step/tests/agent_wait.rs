@@ -21,8 +21,9 @@ fn a_wait_uses_no_iteration_and_the_next_attempt_continues_the_iteration() {
     let scene = LoopScenario::start_run(Policy::new(1)).end_attempt(1, 1, waiting_report(HALF_HOUR, "the build runs"));
     assert_eq!(scene.fact_names(), ["attempt.ended", "claim", "agent.waiting"]);
     assert!(scene.has_effect(&Effect::StartTimer { timer: WAIT_OVER, after_ms: 1_800_000 }), "{:?}", scene.effects);
-    let LoopPhase::Limited { wait, .. } = scene.current_phase() else { panic!() };
+    let LoopPhase::Limited { iteration, wait, .. } = scene.current_phase() else { panic!() };
     assert_eq!(wait.asked_because.as_deref(), Some("the build runs"));
+    assert_eq!(iteration.excused_attempts, 1, "the wait is not a retry");
     let scene = scene.fire_timer(WAIT_OVER);
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 2)));
     let Some((PromptPlan::Whole { feedback: Some(feedback) }, None, 0)) = scene.start_details() else { panic!() };

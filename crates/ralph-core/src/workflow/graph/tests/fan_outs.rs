@@ -165,3 +165,13 @@ fn a_child_that_reports_twice_that_it_waits_is_counted_once() {
     run.send(GraphEvent::ChildParked { activity });
     assert_eq!((run.state.running_activities(), run.effects.len()), (1, 0));
 }
+
+// spec: W13
+#[test]
+fn a_parked_child_that_ends_is_not_counted_as_parked_any_more() {
+    let mut run = TestRun::of(vec![child("child", &[], None), child("other", &[], None)]);
+    let (activity, _) = run.active["child"].clone();
+    run.send(GraphEvent::ChildParked { activity });
+    run.complete("child", "");
+    assert_eq!(run.state.running_activities(), 1);
+}

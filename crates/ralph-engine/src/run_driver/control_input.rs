@@ -92,6 +92,17 @@ impl SignalStream {
             _ = self.command_poll.tick() => SignalRequest::CheckOrders,
         }
     }
+
+    /// Waits for a signal that ends this process. Ctrl-Z stops it meanwhile. For commands that drive no run.
+    pub async fn wait_for_stop(&mut self) -> StopSignal {
+        loop {
+            match self.next().await {
+                SignalRequest::Stop(signal) => return signal,
+                SignalRequest::Suspend => stop_own_process(),
+                SignalRequest::CheckOrders => {}
+            }
+        }
+    }
 }
 
 fn new_command_poll() -> Interval {

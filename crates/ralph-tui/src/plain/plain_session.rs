@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_app::board::{BoardReader, BoardSnapshot};
 use ralph_core::event::StopSignal;
-use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
+use ralph_engine::run_driver::SignalStream;
 use ralph_util::redact::redact_text;
 
 use super::change_lines::change_lines;
@@ -21,19 +21,9 @@ pub fn run_plain_board(options: &BoardOptions) -> Result<Option<StopSignal>, Boa
         let mut signals = SignalStream::listen().map_err(terminal_error)?;
         tokio::select! {
             () = print_changes(options) => Ok(None),
-            signal = wait_for_stop(&mut signals) => Ok(Some(signal)),
+            signal = signals.wait_for_stop() => Ok(Some(signal)),
         }
     })
-}
-
-async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
-    loop {
-        match signals.next().await {
-            SignalRequest::Stop(signal) => return signal,
-            SignalRequest::Suspend => stop_own_process(),
-            SignalRequest::CheckOrders => {}
-        }
-    }
 }
 
 /// Returns when the lines cannot be written any more.

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 use rustix::termios::tcgetwinsize;
 
@@ -14,7 +13,7 @@ use crate::hints;
 use ralph_app::control::ActiveWorkReader;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
+use ralph_engine::run_driver::SignalStream;
 
 /// How often the loops are read.
 const STATUS_REFRESH_INTERVAL: Duration = Duration::from_millis(250);
@@ -43,22 +42,12 @@ pub async fn watch_status(project: &Project, json: bool) -> Result<u8, CommandEr
         SignalStream::listen().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
     let watched = tokio::select! {
         watched = show_loops(project, json, is_screen) => watched.map(|()| 0),
-        signal = wait_for_stop(&mut signals) => Ok(RunEnd::interrupted_by_signal(signal).exit_code),
+        signal = signals.wait_for_stop() => Ok(RunEnd::interrupted_by_signal(signal).exit_code),
     };
     if is_screen {
         out::print_data(LEAVE_ALTERNATE_SCREEN);
     }
     watched
-}
-
-async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
-    loop {
-        match signals.next().await {
-            SignalRequest::Stop(signal) => return signal,
-            SignalRequest::Suspend => stop_own_process(),
-            SignalRequest::CheckOrders => {}
-        }
-    }
 }
 
 async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<(), CommandError> {

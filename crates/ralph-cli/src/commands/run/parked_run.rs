@@ -7,10 +7,10 @@ use ralph_app::run::{
     sleep_until_wall_clock,
 };
 use ralph_app::view::{format_clock_time, short_id};
-use ralph_core::event::{StopSignal, UnixMillis};
+use ralph_core::event::UnixMillis;
 use ralph_core::outcome::exit_code;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{Clock, OutputVisibility, SignalRequest, SignalStream, stop_own_process};
+use ralph_engine::run_driver::{Clock, OutputVisibility, SignalStream};
 use ralph_process::Keeper;
 
 use crate::commands::args::output_args::{BackgroundMode, OutputMode};
@@ -52,7 +52,7 @@ impl ParkedRun {
         let mut signals = signals.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
         tokio::select! {
             () = sleep_until_wall_clock(until) => {}
-            signal = wait_for_stop(&mut signals) => return Ok(signal_exit_code(signal)),
+            signal = signals.wait_for_stop() => return Ok(signal_exit_code(signal)),
         }
         let visibility = OutputVisibility::Hidden;
         let request = ResumeRequest { config: &self.config, visibility, person: &TerminalInteraction };
@@ -77,15 +77,5 @@ impl ParkedRun {
         out::print_note(&format!(
             "parked    until {until}; this process then continues the run. After a reboot: ralph resume {short}"
         ));
-    }
-}
-
-async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
-    loop {
-        match signals.next().await {
-            SignalRequest::Stop(signal) => return signal,
-            SignalRequest::Suspend => stop_own_process(),
-            SignalRequest::CheckOrders => {}
-        }
     }
 }

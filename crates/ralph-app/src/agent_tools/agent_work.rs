@@ -16,7 +16,7 @@ use super::{ToolCaller, clean_output};
 use crate::config::Settings;
 use crate::error::{AppError, AppResult};
 use crate::plan::read_specification;
-use crate::run::{find_run, open_existing_store};
+use crate::run::{FoundRun, find_run, open_existing_store};
 use crate::task_files::find_task;
 use crate::tasks::stage_criteria;
 use crate::view::{run_title, short_id};
@@ -78,13 +78,7 @@ pub async fn read_work(
         return Err(AppError::invalid_request(format!("{other:?} is not the work of this agent"))
             .with_advice("leave the id out to read your own task"));
     }
-    let task = match &found.run.task {
-        Some(task) => found.store.get_task(task).await?,
-        None => None,
-    };
-    let work = describe_run(project, settings, &found.store, &found.run, task).await;
-    found.store.close().await;
-    work
+    describe_found_run(project, settings, found).await
 }
 
 async fn read_any_work(project: &Project, settings: &Settings, id: &str) -> AppResult<WorkDescription> {
@@ -102,7 +96,10 @@ async fn read_any_work(project: &Project, settings: &Settings, id: &str) -> AppR
         found.store.close().await;
         return Ok(WorkDescription { status: found.row.task.status.as_str().to_owned(), ..work });
     }
-    let found = find_run(project, Some(id)).await?;
+    describe_found_run(project, settings, find_run(project, Some(id)).await?).await
+}
+
+async fn describe_found_run(project: &Project, settings: &Settings, found: FoundRun) -> AppResult<WorkDescription> {
     let task = match &found.run.task {
         Some(task) => found.store.get_task(task).await?,
         None => None,

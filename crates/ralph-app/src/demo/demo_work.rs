@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ralph_core::outcome::Outcome;
 use ralph_core::policy::ContextMode;
-use ralph_core::task::{Role, TaskAuthor, TaskStatus};
+use ralph_core::task::{TaskAuthor, TaskStatus};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::OutputVisibility;
 
@@ -62,7 +62,7 @@ pub fn prepare_demo_work(
         project: Project::find_from(&repository.root)?,
         config: ConfigSource { file: None },
         settings: demo_settings(),
-        settings_for_role: Box::new(settings_for_role),
+        settings_for_role: Box::new(Settings::for_role),
         extra_agent_args,
         visibility: OutputVisibility::Shown,
         context: ContextMode::Fresh,
@@ -78,12 +78,6 @@ pub fn prepare_demo_work(
 pub fn demo_settings() -> Settings {
     let mut settings = Settings::default();
     settings.agent.value = DEMO_AGENT.to_owned();
-    settings
-}
-
-fn settings_for_role(settings: &Settings, role: &Role) -> Settings {
-    let mut settings = settings.clone();
-    settings.apply_role(role);
     settings
 }
 

@@ -119,4 +119,12 @@ impl Settings {
             self.model = model;
         }
     }
+
+    /// Returns the settings with the agent and model of a role.
+    #[must_use]
+    pub fn for_role(&self, role: &Role) -> Self {
+        let mut settings = self.clone();
+        settings.apply_role(role);
+        settings
+    }
 }

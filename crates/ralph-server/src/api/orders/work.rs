@@ -3,6 +3,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
+use ralph_app::config::Settings;
 use ralph_app::interaction::NoInteraction;
 use ralph_app::work::{StopCondition, WorkRequest, WorkScope, ensure_work_allowed, prepare_work};
 use ralph_core::policy::ContextMode;
@@ -55,11 +56,7 @@ async fn start_worker(State(context): State<SharedContext>, JsonBody(order): Jso
             project: context.project.clone(),
             config: context.config.clone(),
             settings,
-            settings_for_role: Box::new(|settings, role| {
-                let mut settings = settings.clone();
-                settings.apply_role(role);
-                settings
-            }),
+            settings_for_role: Box::new(Settings::for_role),
             extra_agent_args: Vec::new(),
             visibility: OutputVisibility::Shown,
             context: ContextMode::Fresh,

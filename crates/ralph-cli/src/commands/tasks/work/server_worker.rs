@@ -64,11 +64,7 @@ fn work_request(
         project: project.clone(),
         config: config.source(),
         settings,
-        settings_for_role: Box::new(|settings, role| {
-            let mut settings = settings.clone();
-            settings.apply_role(role);
-            settings
-        }),
+        settings_for_role: Box::new(Settings::for_role),
         extra_agent_args: Vec::new(),
         visibility: OutputArgs::default().audience(),
         context: ContextMode::Fresh,
